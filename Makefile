@@ -1,0 +1,55 @@
+# Every target makes the environment it needs in .venv, once, and again when pyproject.toml or
+# constraints.txt change. ARGS go to the command: make demo ARGS="--help"
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+
+# Without these, Linux hands the memory of every forward back to the kernel, and most of the time
+# goes to page faults. Other systems ignore them.
+KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:  ## show this list
+	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
+	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-8s %s\n", $$1, $$2 }'
+
+demo: $(VENV)/.core  ## step through Ouroboros on the embedded model pair
+	$(BIN)/phrasekit demo $(ARGS)
+
+test: lint  ## lint, then run every test (what CI runs)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test  ## ruff, mypy and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.core  ## measure every method against transformers' generate
+	$(KEEP_MEMORY) $(BIN)/phrasekit bench $(ARGS)
+
+clean:  ## remove the environment, caches and builds
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis .coverage htmlcov
+	find phrasekit tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "phrasekit needs Python 3.11 or newer; '$(PYTHON)' was not found. Name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "phrasekit needs Python 3.11 or newer; '$(PYTHON)' is not that: $$($(PYTHON) --version 2>&1 | head -1). Name another: make PYTHON=python3.11" >&2; exit 1; }
+	@echo "making the environment in $(VENV) (a few minutes the first time)"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[test,dev]'
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,272 @@
+"""What users call: `generate` for a whole run, `decoder` for one iteration at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from phrasekit.decode import Decoder, Knobs, Limits, Sampling, picker_of
+from phrasekit.lm import Pair, TextStream
+from phrasekit.methods import Method, Parts, knobs_of, method_of
+from phrasekit.pool import PhrasePool
+from phrasekit.trace import Iteration, Trace
+
+Prompt = str | Sequence[int] | list[dict[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A finished or cancelled run.
+
+    Attributes:
+        tokens: generated ids, the end token included where one ended the run.
+        text: their text without special tokens; it ends with the stop string where one ended it.
+            "" without a tokenizer.
+        trace: every iteration.
+    """
+
+    tokens: tuple[int, ...]
+    text: str
+    trace: Trace
+
+    @property
+    def finish_reason(self) -> str:
+        """See `Trace.finish_reason`."""
+        return self.trace.finish_reason
+
+
+class Decoding:
+    """One run in progress: iterate for one iteration at a time, change `knobs` in between.
+
+    Attributes:
+        method: the recipe.
+        pool: phrases known so far; hand it to the next run to reuse them.
+        iterations: what happened so far.
+    """
+
+    def __init__(
+        self, decoder: Decoder, *, method: Method, pair: Pair, pool: PhrasePool, sampling: Sampling, prompt: Sequence[int]
+    ) -> None:
+        self.method = method
+        self.pool = pool
+        self.iterations: list[Iteration] = []
+        self._decoder = decoder
+        self._pair = pair
+        self._sampling = sampling
+        self._prompt = tuple(prompt)
+        self._stream = None if pair.tokenizer is None else TextStream(pair.tokenizer, decoder.limits.stop)
+        self._cancelled = False
+
+    @property
+    def knobs(self) -> Knobs:
+        """Knobs of the next iteration; assign a `Knobs` to change them, the text stays the same."""
+        return self._decoder.knobs
+
+    @knobs.setter
+    def knobs(self, knobs: Knobs) -> None:
+        self._decoder.knobs = knobs_of(self.method, self._pair, knobs)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is no further iteration."""
+        return self._cancelled or bool(self._decoder.finish_reason)
+
+    @property
+    def finish_reason(self) -> str:
+        """See `Trace.finish_reason`."""
+        return self._decoder.finish_reason or ("cancelled" if self._cancelled else "")
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Generated ids so far."""
+        return self._decoder.emitted
+
+    @property
+    def text(self) -> str:
+        """Text so far, whole characters only; once finished, what `generate` returns."""
+        if self._stream is None:
+            return ""
+        return self._stream.finish() if self.finished else self._stream.text
+
+    @property
+    def trace(self) -> Trace:
+        """The run so far as plain data."""
+        return Trace(
+            method=self.method.name,
+            prompt=self._prompt,
+            iterations=tuple(self.iterations),
+            finish_reason=self.finish_reason,
+            settings=self._settings,
+            texts=self._texts(),
+        )
+
+    def __iter__(self) -> Iterator[Iteration]:
+        """Iterations until the run ends."""
+        while not self.finished:
+            yield self.step()
+
+    def step(self) -> Iteration:
+        """One iteration; see `phrasekit.decode.Decoder.step`."""
+        iteration = self._decoder.step()
+        self.iterations.append(iteration)
+        if self._stream is not None:
+            self._stream.extend(iteration.emitted)
+        return iteration
+
+    def cancel(self) -> None:
+        """End the run here; what was made is kept."""
+        self._cancelled = True
+
+    def result(self) -> Run:
+        """The run as it stands."""
+        return Run(tokens=self.tokens, text=self.text, trace=self.trace)
+
+    @cached_property
+    def _settings(self) -> dict[str, object]:
+        limits, sampling, pair = self._decoder.limits, self._sampling, self._pair
+        return {
+            "target": pair.target.name,
+            "draft": pair.draft.name if pair.draft and self.method.drafts else "",
+            "dtype": str(pair.target.adapter.dtype).removeprefix("torch."),
+            "device": str(pair.target.device),
+            "temperature": sampling.temperature,
+            "top_k": sampling.top_k,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed,
+            "max_new_tokens": limits.max_new_tokens,
+            "eos": sorted(limits.eos),
+            "stop": list(limits.stop),
+        }
+
+    def _texts(self) -> dict[int, str]:
+        tokenizer = self._pair.tokenizer
+        if tokenizer is None:
+            return {}
+        ids = set(self._prompt)
+        for iteration in self.iterations:
+            ids.update(iteration.emitted, *_ids(iteration))
+        return {token: tokenizer.decode([token]) for token in sorted(ids)}
+
+
+def _ids(iteration: Iteration) -> list[tuple[int, ...]]:
+    """Every token id that a view of the iteration may show."""
+    picks = tuple(pick for pick in iteration.picks if pick >= 0)
+    found = [iteration.tree.tokens, picks, *iteration.window]
+    found += [phrase.tokens for phrase in (*iteration.pool.retrieved, *iteration.pool.inserted)]
+    for inner in iteration.draft:
+        found += _ids(inner)
+    return found
+
+
+def decoder(
+    pair: Pair,
+    prompt: Prompt,
+    *,
+    method: str = "ouroboros",
+    knobs: Knobs | None = None,
+    max_new_tokens: int = 128,
+    temperature: float = 0.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    stop: Sequence[str] = (),
+    pool: PhrasePool | None = None,
+) -> Decoding:
+    """A run that waits before its first iteration.
+
+    Args:
+        pair: models, from `load_pair`.
+        prompt: text, token ids, or chat messages as dicts of role and content.
+        method: a name of `phrasekit.methods.METHODS`.
+        knobs: None takes the pair's tuned ones, else the method's defaults.
+        max_new_tokens: tokens to generate at most.
+        temperature: 0 is greedy.
+        top_k: sample among the k likeliest; 0 keeps all.
+        top_p: sample among the likeliest that hold this probability; 1 keeps all.
+        seed: the sampled text depends on it, and on neither method nor knobs.
+        stop: strings that end the text.
+        pool: phrases of earlier runs; None starts empty.
+
+    Raises:
+        ValueError: an argument outside its bounds; nothing has run yet.
+        TypeError: an argument of the wrong type.
+    """
+    chosen = method_of(method, pair)
+    settled = knobs_of(chosen, pair, knobs)
+    sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    limits = Limits(max_new_tokens=max_new_tokens, eos=pair.eos, stop=(stop,) if isinstance(stop, str) else tuple(stop))
+    if limits.stop and pair.tokenizer is None:
+        raise ValueError("stop strings need a tokenizer, but this pair has none; use eos token ids instead")
+    ids = _encode(pair, prompt)
+    phrases = pool if pool is not None and chosen.history else PhrasePool()
+    parts = Parts(
+        pair=pair, prompt=ids, picker=picker_of(sampling), limits=limits, knobs=settled, pool=phrases
+    )
+    watcher = TextStream(pair.tokenizer, limits.stop) if limits.stop else None
+    built = chosen.build(parts, text=watcher)
+    return Decoding(built, method=chosen, pair=pair, pool=phrases, sampling=sampling, prompt=ids)
+
+
+def generate(
+    pair: Pair,
+    prompt: Prompt,
+    *,
+    method: str = "ouroboros",
+    knobs: Knobs | None = None,
+    max_new_tokens: int = 128,
+    temperature: float = 0.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    stop: Sequence[str] = (),
+    pool: PhrasePool | None = None,
+    stream: Callable[[str], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Run:
+    """Decode until an end token, a stop string or the limit; see `decoder` for the arguments.
+
+    Args:
+        stream: called with every new piece of text; the pieces together are `Run.text`.
+        cancelled: asked before every iteration; True ends the run and keeps what was made.
+    """
+    decoding = decoder(
+        pair,
+        prompt,
+        method=method,
+        knobs=knobs,
+        max_new_tokens=max_new_tokens,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        stop=stop,
+        pool=pool,
+    )
+    shown = 0
+    while not decoding.finished:
+        if cancelled is not None and cancelled():
+            decoding.cancel()
+        else:
+            decoding.step()
+        if stream is not None and len(decoding.text) > shown:
+            stream(decoding.text[shown:])
+            shown = len(decoding.text)
+    return decoding.result()
+
+
+def _encode(pair: Pair, prompt: Prompt) -> list[int]:
+    if isinstance(prompt, str):
+        ids = pair.encode(prompt)
+        if not ids:
+            raise ValueError("a prompt must hold at least one token, but got an empty text; give it some words")
+        return ids
+    items = list(prompt)
+    if items and all(isinstance(item, dict) for item in items):
+        return pair.encode_chat(items)  # type: ignore[arg-type]
+    if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
+        raise TypeError(
+            "a prompt must be a text, a list of token ids or a list of chat messages, but got a list with "
+            f"{next(type(item).__name__ for item in items if not isinstance(item, int) or isinstance(item, bool))}"
+        )
+    return items  # type: ignore[return-value]

@@ -1,0 +1,26 @@
+"""The decoding loop: token tree, pick, walk, stop, step."""
+
+from phrasekit.decode.decoder import Decoder
+from phrasekit.decode.knobs import Knobs
+from phrasekit.decode.picker import GreedyPicker, KeyedPicker, Picker, Sampling, picker_of
+from phrasekit.decode.proposer import Draft, Proposer, Verdict
+from phrasekit.decode.stopping import Limits
+from phrasekit.decode.tree import ROOT, TokenTree
+from phrasekit.decode.walk import walk
+
+__all__ = [
+    "ROOT",
+    "Decoder",
+    "Draft",
+    "GreedyPicker",
+    "KeyedPicker",
+    "Knobs",
+    "Limits",
+    "Picker",
+    "Proposer",
+    "Sampling",
+    "TokenTree",
+    "Verdict",
+    "picker_of",
+    "walk",
+]

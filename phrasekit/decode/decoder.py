@@ -1,0 +1,262 @@
+"""The one loop: propose → forward → walk → commit → learn.
+
+Every method is this loop with other proposers; a draft model is the same loop one level down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import Protocol
+
+from torch import Tensor
+
+from phrasekit.decode.knobs import Knobs
+from phrasekit.decode.picker import GreedyPicker, Picker
+from phrasekit.decode.proposer import Draft, Proposer, Verdict
+from phrasekit.decode.stopping import Limits, StopText, cut
+from phrasekit.decode.tree import TokenTree
+from phrasekit.decode.walk import walk
+from phrasekit.errors import NonFiniteLogitsError
+from phrasekit.lm.model import PREFILL_ROWS, LanguageModel
+from phrasekit.trace.records import ForwardRecord, Iteration, PoolRecord
+
+TARGET = "target"  # origin of a token that is the model's own pick
+SPARE_ROWS = 128  # cache rows beyond prompt and limit, for trees
+
+
+class Journal(Protocol):
+    """Keeps what a phrase pool did since the last call."""
+
+    def drain(self) -> PoolRecord:
+        """Hand the activity over and start anew."""
+        ...
+
+
+class Watcher(StopText, Protocol):
+    """A `StopText` that can be tried out on tokens before they are committed."""
+
+    def fork(self) -> Watcher:
+        """An independent copy."""
+        ...
+
+
+class Decoder:
+    """Decodes one sequence with one model, one iteration at a time.
+
+    Attributes:
+        model: verifies; its picks are the output.
+        knobs: may be replaced between iterations.
+        context: committed tokens, prompt included.
+        finish_reason: why the run ended, "" while it goes on.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt: Sequence[int],
+        *,
+        proposers: Sequence[Proposer] = (),
+        picker: Picker | None = None,
+        limits: Limits | None = None,
+        knobs: Knobs | None = None,
+        journal: Journal | None = None,
+        text: Watcher | None = None,
+    ) -> None:
+        self.model = model
+        self.limits = limits or Limits()
+        _check_prompt(prompt, model)
+        self.proposers = tuple(proposers)
+        self.picker = picker or GreedyPicker()
+        self.knobs = knobs or Knobs()
+        self.context = list(prompt)
+        self.prompt_length = len(prompt)
+        self.finish_reason = ""
+        self._journal = journal
+        self._text = text
+        self._count = 0
+        self._started = perf_counter()
+        self._session = model.session(len(prompt) + self.limits.max_new_tokens + SPARE_ROWS)
+        for proposer in self.proposers:
+            proposer.start(prompt, self.knobs)
+
+    @property
+    def emitted(self) -> tuple[int, ...]:
+        """Generated tokens so far."""
+        return tuple(self.context[self.prompt_length :])
+
+    @property
+    def room(self) -> int:
+        """Tokens that may still be emitted, by limit and by the model's context."""
+        left = self.limits.max_new_tokens - (len(self.context) - self.prompt_length)
+        return left if self.model.context is None else min(left, self.model.context - len(self.context))
+
+    def __iter__(self) -> Iterator[Iteration]:
+        """Iterations until the run ends."""
+        while not self.finish_reason:
+            yield self.step()
+
+    def step(self, *, room: int | None = None) -> Iteration:
+        """One iteration.
+
+        Args:
+            room: emit at most this many tokens, where that is less than the limits leave.
+
+        Raises:
+            RuntimeError: the run has ended.
+            NonFiniteLogitsError: the logits that decide a token are NaN or infinite.
+        """
+        if self.finish_reason:
+            raise RuntimeError(f"a finished decoder cannot step (it ended by {self.finish_reason!r}); make a new one")
+        room = self.room if room is None else min(room, self.room)
+        # an iteration that was interrupted may have left rows of uncommitted tokens behind
+        self._session.crop(min(self._session.length, len(self.context) - 1))
+        knobs, position = self.knobs, len(self.context)
+
+        t0 = perf_counter()
+        draft = self._propose(knobs, room)
+        tree = draft.tree
+        t1 = perf_counter()
+        pending = self._pending()
+        picks = self._forward(pending, tree)
+        t2 = perf_counter()
+        path = walk(tree, picks)
+        run = [tree.tokens[node] for node in path]
+        run.append(self._bonus(picks, path))
+        t3 = perf_counter()
+        emitted, ended, text = self._cut(run, room)
+        cached = self._session.length
+        # the last emitted token has no cache row to keep: it is the next iteration's pending token
+        self._session.commit(len(pending), path[: max(0, len(emitted) - 1)])
+        self._text = text
+        self.context.extend(emitted)
+        self._end(ended)
+        t4 = perf_counter()
+        verdict = Verdict(tree, picks, path, emitted, self.context, knobs)
+        for proposer in self.proposers:
+            proposer.learn(verdict)
+        t5 = perf_counter()
+
+        iteration = Iteration(
+            index=self._count,
+            position=position,
+            root=pending[-1],
+            tree=tree.record(),
+            picks=tuple(picks),
+            path=tuple(path),
+            emitted=tuple(emitted),
+            kinds=(*[tree.kinds[node] for node in path], TARGET)[: len(emitted)],
+            forward=ForwardRecord(
+                rows=len(pending) + len(tree),
+                picked=1 + len(tree) - len(tree.silent),
+                cached=cached,
+                start_ms=1e3 * (t1 - self._started),
+                ms=1e3 * (t2 - t1),
+            ),
+            draft=draft.inner,
+            pool=self._journal.drain() if self._journal else PoolRecord(),
+            phases={
+                "propose": 1e3 * (t1 - t0),
+                "forward": 1e3 * (t2 - t1),
+                "walk": 1e3 * (t3 - t2),
+                "commit": 1e3 * (t4 - t3),
+                "learn": 1e3 * (t5 - t4),
+            },
+            knobs=knobs.as_dict(),
+            window=draft.window,
+        )
+        self._count += 1
+        return iteration
+
+    def rebase(self, context: Sequence[int]) -> None:
+        """Go on from another context, keeping the cache rows of the common prefix.
+
+        A draft decoder follows its target this way: what the target accepted stays cached.
+        """
+        common = _common_prefix(self.context, context)
+        self._session.crop(min(self._session.length, common, len(context) - 1))
+        self.context[common:] = context[common:]
+        self.finish_reason = ""
+
+    def _propose(self, knobs: Knobs, room: int) -> Draft:
+        # one place of the room is the bonus token's
+        tree = TokenTree(vocabulary=self.model.vocabulary, limit=room - 1, ends=self.limits.eos)
+        reach = None if self.model.context is None else self.model.context - len(self.context)
+        draft = Draft(tree, self.context, knobs, reach)
+        for proposer in self.proposers:
+            proposer.propose(draft)
+        return draft
+
+    def _pending(self) -> list[int]:
+        """Committed tokens not yet in the cache; of a long prompt only the last, the rest goes in first."""
+        pending = self.context[self._session.length :]
+        if len(pending) > PREFILL_ROWS:
+            self._session.prefill(pending[:-1])
+            pending = pending[-1:]
+        return pending
+
+    def _forward(self, pending: list[int], tree: TokenTree) -> list[int]:
+        """The pick after the root and after every node; −1 where none was needed or none exists."""
+        if not tree.silent:
+            logits = self._session.forward(pending, tree.tokens, tree.parents)
+            return self._pick(logits, range(-1, len(tree)), tree)
+        nodes = [node for node in range(-1, len(tree)) if node not in tree.silent]
+        logits = self._session.forward(pending, tree.tokens, tree.parents, rows=[node + 1 for node in nodes])
+        picks = [-1] * (1 + len(tree))
+        for node, pick in zip(nodes, self._pick(logits, nodes, tree), strict=True):
+            picks[node + 1] = pick
+        return picks
+
+    def _pick(self, logits: Tensor, nodes: Sequence[int], tree: TokenTree) -> list[int]:
+        positions = [len(self.context) + tree.depth(node) for node in nodes]
+        picks: list[int] = self.picker.pick(logits, positions).tolist()  # the one transfer to the host
+        return picks
+
+    def _bonus(self, picks: Sequence[int], path: Sequence[int]) -> int:
+        last = path[-1] if path else -1
+        if picks[last + 1] < 0:
+            raise NonFiniteLogitsError(
+                f"logits must be finite, but {self.model.name} gave NaN or infinity for position "
+                f"{len(self.context) + len(path)}; half precision overflows this way: load it with dtype='bfloat16' "
+                "or 'float32'"
+            )
+        return picks[last + 1]
+
+    def _cut(self, run: list[int], room: int) -> tuple[list[int], str, Watcher | None]:
+        text = self._text.fork() if self._text else None
+        emitted, ended = cut(run, room=room, limits=self.limits, text=text)
+        return emitted, ended, text
+
+    def _end(self, ended: str) -> None:
+        if ended in ("eos", "stop"):
+            self.finish_reason = ended
+        elif self.room == 0:
+            spent = len(self.context) - self.prompt_length
+            self.finish_reason = "length" if spent == self.limits.max_new_tokens else "context"
+
+
+def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    size = min(len(left), len(right))
+    if left[:size] == right[:size]:
+        return size
+    low = 0
+    for block in (256, 16, 1):  # whole blocks compare in C
+        while left[low : low + block] == right[low : low + block]:
+            low += block
+    return low
+
+
+def _check_prompt(prompt: Sequence[int], model: LanguageModel) -> None:
+    if len(prompt) == 0:
+        raise ValueError("a prompt must hold at least one token, but got none; start from the model's BOS token")
+    bad = next((token for token in prompt if not 0 <= token < model.vocabulary), None)
+    if bad is not None:
+        raise ValueError(
+            f"prompt ids must be from 0 to {model.vocabulary - 1} (the vocabulary of {model.name}), but got {bad}; "
+            "encode the text with the model's own tokenizer"
+        )
+    if model.context is not None and len(prompt) >= model.context:
+        raise ValueError(
+            f"the prompt must be shorter than the context of {model.name}, {model.context} tokens, but it has "
+            f"{len(prompt)}; shorten it"
+        )

@@ -1,0 +1,24 @@
+"""Errors a caller may want to tell apart; everything else is a ValueError or TypeError.
+
+Every message states the rule, what was given and what to do about it.
+"""
+
+
+class PhrasekitError(Exception):
+    """Root of the errors that are phrasekit's own."""
+
+
+class UnsupportedModelError(PhrasekitError, ValueError):
+    """The model cannot verify token trees exactly (recurrent layers, attention without 4-D masks, …)."""
+
+
+class TokenizerMismatchError(PhrasekitError, ValueError):
+    """Draft and target do not share a tokenizer."""
+
+
+class NonFiniteLogitsError(PhrasekitError, ArithmeticError):
+    """A row of logits that decides an emitted token holds NaN or only infinities."""
+
+
+class TraceFormatError(PhrasekitError, ValueError):
+    """A trace file is foreign, of another schema version, or damaged."""

@@ -1,0 +1,129 @@
+"""Everything that depends on the transformers version or a model's own ways, and nothing else.
+
+Works with transformers 5.17 to 5.24; what differs between them:
+
+- the cache argument of `forward` is `cache` (5.2x) or `past_key_values` (before);
+- a model with one kind of attention layer takes a 4-D mask, one that mixes full and sliding layers
+  a dict with one mask per kind.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from phrasekit.errors import UnsupportedModelError
+from phrasekit.lm.cache import TreeCache
+from phrasekit.lm.mask import full_mask, sliding_mask
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+EXACT_ATTENTION = ("sdpa", "eager")
+
+
+class Adapter:
+    """Calls one transformers model on rows of a token tree.
+
+    Raises:
+        UnsupportedModelError: the architecture or its attention cannot verify a tree.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.config = model.config.get_text_config(decoder=True)
+        self.layer_kinds = self._layer_kinds()
+        self._refuse_what_cannot_verify()
+        parameters = inspect.signature(model.forward).parameters
+        self.cache_keyword = "cache" if "cache" in parameters else "past_key_values"
+        self.keeps_logits = "logits_to_keep" in parameters
+
+    @property
+    def device(self) -> torch.device:
+        """Device that takes the input ids."""
+        return self.model.get_input_embeddings().weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Dtype of the hidden states, hence of the mask."""
+        return self.model.get_input_embeddings().weight.dtype
+
+    @property
+    def layers(self) -> int:
+        """Number of layers that keep a cache."""
+        return int(self.config.num_hidden_layers)
+
+    @property
+    def context(self) -> int | None:
+        """Longest sequence the model was made for, or None where it does not say."""
+        return getattr(self.config, "max_position_embeddings", None)
+
+    @cached_property
+    def window(self) -> int:
+        """Positions a sliding layer sees, its own included."""
+        return int(getattr(self.config, "sliding_window", 0) or 0)
+
+    def forward(
+        self,
+        tokens: list[int],
+        parents: tuple[int, ...],
+        depths: tuple[int, ...],
+        cache: TreeCache,
+        keep: int | list[int],
+    ) -> Tensor:
+        """Logits of the last `keep` rows, or of the rows listed, on the model's device."""
+        ids = torch.tensor([tokens], device=self.device)
+        positions = torch.tensor([depths], device=self.device) + cache.length
+        wanted = keep if isinstance(keep, int) else torch.tensor(keep, device=self.device)
+        options = {"logits_to_keep": wanted} if self.keeps_logits else {}
+        output = self.model(
+            input_ids=ids,
+            attention_mask=self._masks(parents, cache.length),
+            position_ids=positions,
+            use_cache=True,
+            **{self.cache_keyword: cache},
+            **options,
+        )
+        logits = output.logits[0]
+        if self.keeps_logits:
+            return logits
+        return logits[-keep:] if isinstance(keep, int) else logits[wanted]
+
+    def _masks(self, parents: tuple[int, ...], cached: int) -> Tensor | dict[str, Tensor]:
+        make = {"dtype": self.dtype, "device": self.device}
+        masks = {}
+        if FULL in self.layer_kinds:
+            masks[FULL] = full_mask(parents, cached, **make)
+        if SLIDING in self.layer_kinds:
+            masks[SLIDING] = sliding_mask(parents, cached, self.window, **make)
+        return masks if len(masks) > 1 else next(iter(masks.values()))
+
+    def _layer_kinds(self) -> frozenset[str]:
+        kinds = getattr(self.config, "layer_types", None)
+        if kinds:
+            return frozenset(kinds)
+        sliding = getattr(self.config, "sliding_window", None) and getattr(self.config, "use_sliding_window", True)
+        return frozenset({SLIDING if sliding else FULL})
+
+    def _refuse_what_cannot_verify(self) -> None:
+        name, config = type(self.model).__name__, self.model.config
+        if getattr(config, "is_encoder_decoder", False) or not self.model.can_generate():
+            raise UnsupportedModelError(
+                f"a target or draft must be a decoder-only causal language model, but got {name}; "
+                "load one whose class name ends in ForCausalLM"
+            )
+        recurrent = self.layer_kinds - {FULL, SLIDING}
+        if getattr(self.model, "_is_stateful", False) or recurrent:
+            found = ", ".join(sorted(recurrent)) or "a recurrent state"
+            raise UnsupportedModelError(
+                f"verifying a token tree needs attention in every layer, but {name} has {found}: siblings in one "
+                "forward would be read as consecutive tokens; use a pure attention model"
+            )
+        attention = getattr(self.config, "_attn_implementation", "eager")
+        if attention not in EXACT_ATTENTION:
+            raise UnsupportedModelError(
+                f"verifying a token tree needs an explicit 4-D mask, which attn_implementation={attention!r} ignores; "
+                f"load {name} with attn_implementation='sdpa' (or 'eager')"
+            )

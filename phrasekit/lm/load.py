@@ -1,0 +1,221 @@
+"""Load target and draft: hub names, local folders, GGUF files, or models already in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers.utils import logging as transformers_logging
+
+from phrasekit import demo
+from phrasekit.errors import TokenizerMismatchError
+from phrasekit.lm.adapter import EXACT_ATTENTION
+from phrasekit.lm.model import LanguageModel
+
+Source = str | Path | PreTrainedModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A target, the draft models that work for it, and the tokenizer they share.
+
+    Attributes:
+        target: the model whose text it is.
+        draft: proposes for the target; None for methods that need none.
+        smaller: proposes for the draft (method "cascade"); None lets a lookup do it.
+        tokenizer: shared by all; None when models were given without one: prompts are ids then.
+        eos: end tokens of the target.
+        defaults: tuned knobs by method, as plain values.
+    """
+
+    target: LanguageModel
+    draft: LanguageModel | None = None
+    smaller: LanguageModel | None = None
+    tokenizer: Any = None
+    eos: frozenset[int] = frozenset()
+    defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def encode(self, prompt: str) -> list[int]:
+        """Token ids of a text, with the special tokens the tokenizer puts in front.
+
+        Raises:
+            ValueError: the pair has no tokenizer.
+        """
+        if self.tokenizer is None:
+            raise ValueError("a text prompt needs a tokenizer, but this pair has none; give token ids instead")
+        ids: list[int] = self.tokenizer(prompt)["input_ids"]
+        return ids
+
+    def encode_chat(self, messages: list[dict[str, str]]) -> list[int]:
+        """Token ids of a conversation through the tokenizer's chat template.
+
+        Raises:
+            ValueError: the tokenizer has no chat template.
+        """
+        if getattr(self.tokenizer, "chat_template", None) is None:
+            raise ValueError(
+                "a conversation needs a tokenizer with a chat template, but this one has none; give a plain prompt"
+            )
+        encoded = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)
+        ids: list[int] = encoded["input_ids"]
+        return ids
+
+
+def load_pair(
+    target: Source | None = None,
+    draft: Source | None = None,
+    *,
+    smaller: Source | None = None,
+    tokenizer: Any = None,
+    device: str | torch.device = "cpu",
+    dtype: str | torch.dtype | None = None,
+    attention: str = "sdpa",
+    trust_remote_code: bool = False,
+) -> Pair:
+    """Load models that decode together; without arguments the embedded pair.
+
+    Args:
+        target: hub name, folder, GGUF file or loaded model.
+        draft: the same, sharing the target's tokenizer; None for methods without a draft model.
+        smaller: a second draft model for "cascade".
+        tokenizer: the shared tokenizer, where it does not lie with the models.
+        device: where the models go, for example "cuda"; loaded models stay where they are.
+        dtype: for example "bfloat16"; None is float32 on a CPU and the checkpoint's own elsewhere.
+        attention: "sdpa" or "eager", the implementations that take a tree's mask.
+        trust_remote_code: run code that a model repository brings. Off unless you read that code.
+
+    Raises:
+        FileNotFoundError: a folder or file that does not exist.
+        TokenizerMismatchError: draft and target have different tokenizers.
+        UnsupportedModelError: a model that cannot verify trees exactly.
+        ValueError: an argument outside its choices, or a source that is no causal language model.
+    """
+    if target is None and (draft is not None or smaller is not None):
+        raise ValueError("a draft needs a target, but only a draft was given; name the target as well")
+    _check_device(device)
+    options = {"device": device, "dtype": dtype, "attention": attention, "trust_remote_code": trust_remote_code}
+    embedded = target is None
+    if embedded:
+        target, draft = demo.FOLDER / "target", demo.FOLDER / "draft"
+    sources = [source for source in (target, draft, smaller) if source is not None]
+    tokenizers = [tokenizer or load_tokenizer(source, trust_remote_code=trust_remote_code) for source in sources]
+    _check_same(tokenizers, sources)
+    vocabulary = None if tokenizers[0] is None else len(tokenizers[0])
+    first = load_model(sources[0], vocabulary=vocabulary, **options)
+    others = [load_model(source, vocabulary=first.vocabulary, **options) for source in sources[1:]]
+    by_role = dict(zip([role for role, given in (("draft", draft), ("smaller", smaller)) if given], others, strict=True))
+    return Pair(
+        target=first,
+        **by_role,
+        tokenizer=tokenizers[0],
+        eos=_end_tokens(first, tokenizers[0]),
+        defaults=demo.defaults() if embedded else {},
+    )
+
+
+def load_model(
+    source: Source,
+    *,
+    vocabulary: int | None = None,
+    device: str | torch.device = "cpu",
+    dtype: str | torch.dtype | None = None,
+    attention: str = "sdpa",
+    trust_remote_code: bool = False,
+) -> LanguageModel:
+    """Load one model; see `load_pair` for the arguments."""
+    if isinstance(source, PreTrainedModel):
+        return LanguageModel(source, vocabulary=vocabulary)
+    if attention not in EXACT_ATTENTION:
+        raise ValueError(
+            f"attention must be one of {', '.join(EXACT_ATTENTION)}, which take a tree's mask, but got {attention!r}"
+        )
+    place, files = _locate(source)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            place,
+            dtype=_dtype(dtype, device),
+            attn_implementation=attention,
+            trust_remote_code=trust_remote_code,
+            **({} if "gguf_file" in files else {"use_safetensors": True}),
+            **files,
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{source} must be a causal language model in safetensors or GGUF, but: {error}") from error
+    return LanguageModel(model.to(device), name=Path(str(source)).name, vocabulary=vocabulary)
+
+
+def load_tokenizer(source: Source, *, trust_remote_code: bool = False) -> Any:
+    """The tokenizer beside a model, or None for a model in memory without one."""
+    if isinstance(source, PreTrainedModel):
+        return None
+    place, files = _locate(source)
+    try:
+        return AutoTokenizer.from_pretrained(place, trust_remote_code=trust_remote_code, **files)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{source} must be a model with a tokenizer, but: {error}") from error
+
+
+def _locate(source: Source) -> tuple[str, dict[str, str]]:
+    """Folder or hub name, and the file inside it for GGUF."""
+    path = Path(str(source)).expanduser()
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise FileNotFoundError(f"a GGUF source must be a file, but {path} does not exist")
+        return str(path.parent), {"gguf_file": path.name}
+    looks_local = isinstance(source, Path) or str(source).startswith((".", "/", "~")) or str(source).count("/") > 1
+    if looks_local and not path.is_dir():
+        raise FileNotFoundError(f"a local model must be a folder, but {path} does not exist; check the path")
+    return str(path) if path.is_dir() else str(source), {}
+
+
+def _dtype(dtype: str | torch.dtype | None, device: str | torch.device) -> str | torch.dtype:
+    if dtype is None:
+        return torch.float32 if torch.device(device).type == "cpu" else "auto"
+    if isinstance(dtype, torch.dtype) or dtype == "auto":
+        return dtype
+    found = getattr(torch, str(dtype), None)
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        raise ValueError(f"dtype must name a floating torch dtype such as 'bfloat16', but got {dtype!r}")
+    return found
+
+
+def _check_device(device: str | torch.device) -> None:
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise ValueError(f"device must be such as 'cpu', 'cuda' or 'cuda:1', but got {device!r}") from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device {device!r} needs a CUDA build of torch and a GPU, but torch finds none; use 'cpu'")
+
+
+def _check_same(tokenizers: list[Any], sources: list[Source]) -> None:
+    """Same ids for the same strings; sizes may differ, since models pad their vocabularies."""
+    first = tokenizers[0]
+    for tokenizer, source in zip(tokenizers[1:], sources[1:], strict=True):
+        if first is None or tokenizer is None or tokenizer is first:
+            continue
+        if tokenizer.get_vocab() != first.get_vocab() or tokenizer.eos_token_id != first.eos_token_id:
+            raise TokenizerMismatchError(
+                f"draft and target must share a tokenizer, but {source} maps text to other ids than {sources[0]}; "
+                "choose a draft of the same family"
+            )
+
+
+def _end_tokens(model: LanguageModel, tokenizer: Any) -> frozenset[int]:
+    """Every end token: the generation config's, else the model config's, else the tokenizer's."""
+    generation = getattr(model.model, "generation_config", None)
+    for holder in (generation, model.model.config, tokenizer):
+        found = getattr(holder, "eos_token_id", None)
+        if found is not None:
+            return frozenset([found] if isinstance(found, int) else found)
+    return frozenset()
+
+
+def quiet() -> None:
+    """No progress bars and notices of transformers; for a command line that has its own."""
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()

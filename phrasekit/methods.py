@@ -1,0 +1,200 @@
+"""Every method by name: the one loop with other proposers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from phrasekit.decode import Decoder, Knobs, Limits, Picker, Proposer
+from phrasekit.decode.decoder import Watcher
+from phrasekit.lm import LanguageModel, Pair
+from phrasekit.pool import PhrasePool, PoolJournal
+from phrasekit.propose import Harvest, Lengthen, LookaheadWindow, ModelProposer, PoolGuesses, PromptLookup
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a recipe is made from: models, prompt, and what all levels share."""
+
+    pair: Pair
+    prompt: Sequence[int]
+    picker: Picker
+    limits: Limits
+    knobs: Knobs
+    pool: PhrasePool
+
+    def decoder(
+        self,
+        model: LanguageModel,
+        *proposers: Proposer,
+        journal: PoolJournal | None = None,
+        text: Watcher | None = None,
+    ) -> Decoder:
+        """A decoder of `model` with these proposers."""
+        return Decoder(
+            model,
+            self.prompt,
+            proposers=proposers,
+            picker=self.picker,
+            limits=self.limits,
+            knobs=self.knobs,
+            journal=journal,
+            text=text,
+        )
+
+    def window(self, journal: PoolJournal) -> LookaheadWindow:
+        """A lookahead window that leaves special tokens out."""
+        special = frozenset(getattr(self.pair.tokenizer, "all_special_ids", ())) | self.pair.eos
+        return LookaheadWindow(journal, special=special)
+
+
+Recipe = Callable[[Parts, PoolJournal], tuple[Proposer, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A named recipe.
+
+    Attributes:
+        name: what users type.
+        summary: one line for tables.
+        recipe: makes the target's proposers.
+        knobs: defaults where a pair has none of its own.
+        forced: knobs this method fixes whatever is asked.
+        drafts: whether it needs a draft model.
+        history: whether a pool given by the caller is used.
+    """
+
+    name: str
+    summary: str
+    recipe: Recipe
+    knobs: Knobs = Knobs()
+    forced: Mapping[str, Any] = field(default_factory=dict)
+    drafts: bool = False
+    history: bool = True
+
+    def build(self, parts: Parts, *, text: Watcher | None = None) -> Decoder:
+        """The target's decoder with this method's proposers."""
+        journal = PoolJournal(parts.pool)
+        return parts.decoder(parts.pair.target, *self.recipe(parts, journal), journal=journal, text=text)
+
+    def settle(self, knobs: Knobs) -> Knobs:
+        """The knobs with this method's fixed ones in place."""
+        return knobs.but(**self.forced)
+
+
+def _vanilla(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    return ()
+
+
+def _speculative(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    return (ModelProposer(parts.decoder(_draft(parts))),)
+
+
+def _prompt_lookup(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    return (PromptLookup(),)
+
+
+def _lookahead(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    return (PoolGuesses(journal), parts.window(journal), Harvest(journal))
+
+
+def _cascade(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    smaller = parts.pair.smaller
+    inner = ModelProposer(parts.decoder(smaller)) if smaller else PromptLookup()
+    return (ModelProposer(parts.decoder(_draft(parts), inner)),)
+
+
+def _ouroboros(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    inner = PoolJournal(parts.pool)
+    drafting = parts.decoder(_draft(parts), PoolGuesses(inner), parts.window(inner), journal=inner)
+    return (ModelProposer(drafting), Lengthen(journal), Harvest(journal))
+
+
+def _draft(parts: Parts) -> LanguageModel:
+    draft = parts.pair.draft
+    if draft is None:  # `method_of` has checked; this is for direct users of a recipe
+        raise ValueError("this method needs a draft model, but the pair has none; load_pair(target, draft)")
+    return draft
+
+
+_WITHOUT = {
+    "phrase-drafting": ("drafts token by token", {"window": 0, "guesses": 0}, True),
+    "lengthening": ("no pool phrases behind the draft", {"suffixes": 0}, True),
+    "discarded": ("no harvest from the discarded tail", {"harvest_discarded": False}, True),
+    "repair": ("no harvest from unused suffixes", {"repair": "off"}, True),
+    "committed": ("no harvest from the committed text", {"harvest_committed": False}, True),
+    "history": ("an empty pool for every prompt", {}, False),
+}
+
+METHODS: Mapping[str, Method] = {
+    method.name: method
+    for method in (
+        Method(name="vanilla", summary="plain decoding, one token a forward", recipe=_vanilla),
+        Method(
+            name="speculative",
+            summary="the draft model proposes γ tokens",
+            recipe=_speculative,
+            drafts=True,
+        ),
+        Method(name="prompt_lookup", summary="copies what followed the same words before", recipe=_prompt_lookup),
+        Method(
+            name="lookahead",
+            summary="window and pool phrases on the target itself",
+            recipe=_lookahead,
+            knobs=Knobs(window=8, level=5, guesses=8),
+        ),
+        Method(
+            name="cascade",
+            summary="a smaller draft, or a lookup, drafts for the draft model",
+            recipe=_cascade,
+            knobs=Knobs(lookup=4),
+            drafts=True,
+        ),
+        Method(
+            name="ouroboros",
+            summary="phrases speed up the draft, lengthen it, and are harvested from verdicts",
+            recipe=_ouroboros,
+            drafts=True,
+        ),
+        *(
+            Method(
+                name=f"ouroboros-no-{what}",
+                summary=f"ouroboros: {summary}",
+                recipe=_ouroboros,
+                forced=forced,
+                drafts=True,
+                history=history,
+            )
+            for what, (summary, forced, history) in _WITHOUT.items()
+        ),
+    )
+}
+
+
+def method_of(name: str, pair: Pair) -> Method:
+    """The method of this name, checked against the pair.
+
+    Raises:
+        ValueError: an unknown name, or a method that needs a draft model the pair lacks.
+    """
+    if name not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
+    method = METHODS[name]
+    if method.drafts and pair.draft is None:
+        raise ValueError(
+            f"method {name!r} needs a draft model, but the pair has none; load_pair(target, draft) or take "
+            "'prompt_lookup' or 'lookahead'"
+        )
+    return method
+
+
+def knobs_of(method: Method, pair: Pair, knobs: Knobs | None) -> Knobs:
+    """The knobs given, or else the pair's tuned ones, or else the method's own defaults."""
+    if knobs is None:
+        tuned = pair.defaults.get(method.name) or pair.defaults.get(method.name.split("-")[0]) or {}
+        knobs = method.knobs.but(**tuned)
+    elif not isinstance(knobs, Knobs):
+        raise TypeError(f"knobs must be a Knobs record, but got {knobs!r}; write Knobs(gamma=5)")
+    return method.settle(knobs)

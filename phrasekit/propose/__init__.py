@@ -1,0 +1,10 @@
+"""Proposers: what grows the tree. None of them can change the output."""
+
+from phrasekit.propose.guesses import PoolGuesses
+from phrasekit.propose.harvest import Harvest
+from phrasekit.propose.lengthen import Lengthen
+from phrasekit.propose.lookup import PromptLookup
+from phrasekit.propose.model import ModelProposer
+from phrasekit.propose.window import LookaheadWindow
+
+__all__ = ["Harvest", "Lengthen", "LookaheadWindow", "ModelProposer", "PoolGuesses", "PromptLookup"]

@@ -1,0 +1,58 @@
+"""Copy what followed the last tokens earlier in the text (prompt lookup decoding)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from phrasekit.decode.knobs import Knobs
+from phrasekit.decode.proposer import Draft, Proposer
+from phrasekit.decode.tree import ROOT
+from phrasekit.trace.records import LOOKUP
+
+
+class PromptLookup(Proposer):
+    """Proposes the continuation of the most recent earlier occurrence, longest n-gram first.
+
+    An occurrence so recent that its continuation reaches the end of the text is carried on
+    periodically, as a copy that reads its own output.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[tuple[int, ...], int] = {}  # n-gram → where its latest occurrence ends
+        self._indexed = 0
+        self._ngram = 0
+
+    def start(self, prompt: Sequence[int], knobs: Knobs) -> None:
+        """See `Proposer.start`."""
+        self._ends.clear()
+        self._indexed = 0
+
+    def propose(self, draft: Draft) -> None:
+        """See `Proposer.propose`."""
+        knobs = draft.knobs
+        if not knobs.lookup:
+            return
+        self._index(draft.context, knobs.lookup_ngram)
+        copied = self.continuation(draft.context, min(knobs.lookup, draft.tree.limit), knobs.lookup_ngram)
+        draft.tree.extend_trunk(copied, [LOOKUP] * len(copied), [-1] * len(copied))
+
+    def continuation(self, context: Sequence[int], count: int, ngram: int) -> list[int]:
+        """Up to `count` tokens that followed the longest known n-gram at the end of `context`."""
+        for size in range(min(ngram, len(context) - 1), 0, -1):
+            end = self._ends.get(tuple(context[-size:]))
+            if end is not None:
+                copied = list(context[end : end + count])
+                while len(copied) < count:
+                    copied.append(copied[len(copied) - (len(context) - end)])
+                return copied
+        return []
+
+    def _index(self, context: Sequence[int], ngram: int) -> None:
+        """Note n-grams that end before the last token, so that every one has a continuation."""
+        if self._ngram != ngram or self._indexed > len(context):
+            self._ends.clear()
+            self._indexed, self._ngram = 0, ngram
+        for end in range(self._indexed + 1, len(context)):
+            for size in range(1, min(ngram, end) + 1):
+                self._ends[tuple(context[end - size : end])] = end
+        self._indexed = max(self._indexed, len(context) - 1)
