@@ -18,6 +18,7 @@ from torch import Tensor
 
 from phrasekit.errors import UnsupportedModelError
 from phrasekit.lm.cache import TreeCache
+from phrasekit.lm.lean import LeanForward
 from phrasekit.lm.mask import full_mask, sliding_mask
 
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -39,16 +40,19 @@ class Adapter:
         parameters = inspect.signature(model.forward).parameters
         self.cache_keyword = "cache" if "cache" in parameters else "past_key_values"
         self.keeps_logits = "logits_to_keep" in parameters
+        self.lean = LeanForward.recognise(model)
 
     @property
     def device(self) -> torch.device:
         """Device that takes the input ids."""
-        return self.model.get_input_embeddings().weight.device
+        place: torch.device = self.model.get_input_embeddings().weight.device
+        return place
 
     @property
     def dtype(self) -> torch.dtype:
         """Dtype of the hidden states, hence of the mask."""
-        return self.model.get_input_embeddings().weight.dtype
+        dtype: torch.dtype = self.model.get_input_embeddings().weight.dtype
+        return dtype
 
     @property
     def layers(self) -> int:
@@ -74,37 +78,56 @@ class Adapter:
         keep: int | list[int],
     ) -> Tensor:
         """Logits of the last `keep` rows, or of the rows listed, on the model's device."""
-        ids = torch.tensor([tokens], device=self.device)
-        positions = torch.tensor([depths], device=self.device) + cache.length
+        ids = torch.tensor(tokens, device=self.device)
+        positions = torch.tensor(depths, device=self.device) + cache.length
         wanted = keep if isinstance(keep, int) else torch.tensor(keep, device=self.device)
-        options = {"logits_to_keep": wanted} if self.keeps_logits else {}
+        if self.lean is not None:
+            hidden = self.lean.forward(ids, positions, self._masks_by_window(parents, cache.length), cache)
+            return self.lean.head(hidden[-keep:] if isinstance(keep, int) else hidden[wanted])
         output = self.model(
-            input_ids=ids,
+            input_ids=ids[None],
             attention_mask=self._masks(parents, cache.length),
-            position_ids=positions,
+            position_ids=positions[None],
             use_cache=True,
             **{self.cache_keyword: cache},
-            **options,
+            **({"logits_to_keep": wanted} if self.keeps_logits else {}),
         )
-        logits = output.logits[0]
+        logits: Tensor = output.logits[0]
         if self.keeps_logits:
             return logits
         return logits[-keep:] if isinstance(keep, int) else logits[wanted]
 
+    def refresh(self) -> None:
+        """Take note of weights, hooks or places that changed since the last sequence."""
+        if self.lean is None or self.lean.stale():
+            self.lean = LeanForward.recognise(self.model)
+
     def _masks(self, parents: tuple[int, ...], cached: int) -> Tensor | dict[str, Tensor]:
-        make = {"dtype": self.dtype, "device": self.device}
-        masks = {}
-        if FULL in self.layer_kinds:
-            masks[FULL] = full_mask(parents, cached, **make)
-        if SLIDING in self.layer_kinds:
-            masks[SLIDING] = sliding_mask(parents, cached, self.window, **make)
+        masks = {kind: self._mask(kind, parents, cached) for kind in self.layer_kinds}
         return masks if len(masks) > 1 else next(iter(masks.values()))
+
+    def _masks_by_window(self, parents: tuple[int, ...], cached: int) -> dict[int, Tensor | None]:
+        """The same keyed by window, 0 for none; a single row that sees everything needs none."""
+        alone = len(parents) == 1
+        return {
+            0 if kind == FULL else self.window: None
+            if alone and kind == FULL
+            else self._mask(kind, parents, cached)
+            for kind in self.layer_kinds
+        }
+
+    def _mask(self, kind: str, parents: tuple[int, ...], cached: int) -> Tensor:
+        if kind == FULL:
+            return full_mask(parents, cached, dtype=self.dtype, device=self.device)
+        return sliding_mask(parents, cached, self.window, dtype=self.dtype, device=self.device)
 
     def _layer_kinds(self) -> frozenset[str]:
         kinds = getattr(self.config, "layer_types", None)
         if kinds:
             return frozenset(kinds)
-        sliding = getattr(self.config, "sliding_window", None) and getattr(self.config, "use_sliding_window", True)
+        sliding = getattr(self.config, "sliding_window", None) and getattr(
+            self.config, "use_sliding_window", True
+        )
         return frozenset({SLIDING if sliding else FULL})
 
     def _refuse_what_cannot_verify(self) -> None:
@@ -118,12 +141,12 @@ class Adapter:
         if getattr(self.model, "_is_stateful", False) or recurrent:
             found = ", ".join(sorted(recurrent)) or "a recurrent state"
             raise UnsupportedModelError(
-                f"verifying a token tree needs attention in every layer, but {name} has {found}: siblings in one "
-                "forward would be read as consecutive tokens; use a pure attention model"
+                f"verifying a token tree needs attention in every layer, but {name} has {found}: siblings in "
+                "one forward would be read as consecutive tokens; use a pure attention model"
             )
         attention = getattr(self.config, "_attn_implementation", "eager")
         if attention not in EXACT_ATTENTION:
             raise UnsupportedModelError(
-                f"verifying a token tree needs an explicit 4-D mask, which attn_implementation={attention!r} ignores; "
-                f"load {name} with attn_implementation='sdpa' (or 'eager')"
+                "verifying a token tree needs an explicit 4-D mask, which "
+                f"attn_implementation={attention!r} ignores; load {name} with attn_implementation='sdpa'"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
@@ -16,7 +16,7 @@ from phrasekit.errors import TokenizerMismatchError
 from phrasekit.lm.adapter import EXACT_ATTENTION
 from phrasekit.lm.model import LanguageModel
 
-Source = str | Path | PreTrainedModel
+Source: TypeAlias = str | Path | PreTrainedModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,9 @@ class Pair:
             ValueError: the pair has no tokenizer.
         """
         if self.tokenizer is None:
-            raise ValueError("a text prompt needs a tokenizer, but this pair has none; give token ids instead")
+            raise ValueError(
+                "a text prompt needs a tokenizer, but this pair has none; give token ids instead"
+            )
         ids: list[int] = self.tokenizer(prompt)["input_ids"]
         return ids
 
@@ -58,7 +60,8 @@ class Pair:
         """
         if getattr(self.tokenizer, "chat_template", None) is None:
             raise ValueError(
-                "a conversation needs a tokenizer with a chat template, but this one has none; give a plain prompt"
+                "a conversation needs a tokenizer with a chat template, but this one has none; "
+                "give a plain prompt"
             )
         encoded = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)
         ids: list[int] = encoded["input_ids"]
@@ -97,24 +100,30 @@ def load_pair(
     if target is None and (draft is not None or smaller is not None):
         raise ValueError("a draft needs a target, but only a draft was given; name the target as well")
     _check_device(device)
-    options = {"device": device, "dtype": dtype, "attention": attention, "trust_remote_code": trust_remote_code}
-    embedded = target is None
-    if embedded:
+    options: dict[str, Any] = {
+        "device": device,
+        "dtype": dtype,
+        "attention": attention,
+        "trust_remote_code": trust_remote_code,
+    }
+    defaults = {} if target is not None else demo.defaults()
+    if target is None:
         target, draft = demo.FOLDER / "target", demo.FOLDER / "draft"
-    sources = [source for source in (target, draft, smaller) if source is not None]
-    tokenizers = [tokenizer or load_tokenizer(source, trust_remote_code=trust_remote_code) for source in sources]
-    _check_same(tokenizers, sources)
-    vocabulary = None if tokenizers[0] is None else len(tokenizers[0])
-    first = load_model(sources[0], vocabulary=vocabulary, **options)
-    others = [load_model(source, vocabulary=first.vocabulary, **options) for source in sources[1:]]
-    by_role = dict(zip([role for role, given in (("draft", draft), ("smaller", smaller)) if given], others, strict=True))
-    return Pair(
-        target=first,
-        **by_role,
-        tokenizer=tokenizers[0],
-        eos=_end_tokens(first, tokenizers[0]),
-        defaults=demo.defaults() if embedded else {},
-    )
+    sources = {"target": target, "draft": draft, "smaller": smaller}
+    given = {role: source for role, source in sources.items() if source is not None}
+    tokenizers = {
+        role: tokenizer or load_tokenizer(source, trust_remote_code=trust_remote_code)
+        for role, source in given.items()
+    }
+    shared = tokenizers["target"]
+    for role, own in tokenizers.items():
+        _check_same(own, shared, given[role], target)
+    vocabulary = None if shared is None else len(shared)
+    models: dict[str, LanguageModel] = {}
+    for role, source in given.items():  # the target first: its vocabulary is everyone's
+        models[role] = load_model(source, vocabulary=vocabulary, **options)
+        vocabulary = models["target"].vocabulary
+    return Pair(**models, tokenizer=shared, eos=_end_tokens(models["target"], shared), defaults=defaults)
 
 
 def load_model(
@@ -131,7 +140,8 @@ def load_model(
         return LanguageModel(source, vocabulary=vocabulary)
     if attention not in EXACT_ATTENTION:
         raise ValueError(
-            f"attention must be one of {', '.join(EXACT_ATTENTION)}, which take a tree's mask, but got {attention!r}"
+            f"attention must be one of {', '.join(EXACT_ATTENTION)}, which take a tree's mask, but got "
+            f"{attention!r}"
         )
     place, files = _locate(source)
     try:
@@ -144,7 +154,9 @@ def load_model(
             **files,
         )
     except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{source} must be a causal language model in safetensors or GGUF, but: {error}") from error
+        raise ValueError(
+            f"{source} must be a causal language model in safetensors or GGUF, but: {error}"
+        ) from error
     return LanguageModel(model.to(device), name=Path(str(source)).name, vocabulary=vocabulary)
 
 
@@ -166,7 +178,9 @@ def _locate(source: Source) -> tuple[str, dict[str, str]]:
         if not path.is_file():
             raise FileNotFoundError(f"a GGUF source must be a file, but {path} does not exist")
         return str(path.parent), {"gguf_file": path.name}
-    looks_local = isinstance(source, Path) or str(source).startswith((".", "/", "~")) or str(source).count("/") > 1
+    looks_local = (
+        isinstance(source, Path) or str(source).startswith((".", "/", "~")) or str(source).count("/") > 1
+    )
     if looks_local and not path.is_dir():
         raise FileNotFoundError(f"a local model must be a folder, but {path} does not exist; check the path")
     return str(path) if path.is_dir() else str(source), {}
@@ -189,20 +203,20 @@ def _check_device(device: str | torch.device) -> None:
     except RuntimeError as error:
         raise ValueError(f"device must be such as 'cpu', 'cuda' or 'cuda:1', but got {device!r}") from error
     if kind == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device {device!r} needs a CUDA build of torch and a GPU, but torch finds none; use 'cpu'")
+        raise ValueError(
+            f"device {device!r} needs a CUDA build of torch and a GPU, but torch finds none; use 'cpu'"
+        )
 
 
-def _check_same(tokenizers: list[Any], sources: list[Source]) -> None:
+def _check_same(own: Any, shared: Any, source: Source, target: Source) -> None:
     """Same ids for the same strings; sizes may differ, since models pad their vocabularies."""
-    first = tokenizers[0]
-    for tokenizer, source in zip(tokenizers[1:], sources[1:], strict=True):
-        if first is None or tokenizer is None or tokenizer is first:
-            continue
-        if tokenizer.get_vocab() != first.get_vocab() or tokenizer.eos_token_id != first.eos_token_id:
-            raise TokenizerMismatchError(
-                f"draft and target must share a tokenizer, but {source} maps text to other ids than {sources[0]}; "
-                "choose a draft of the same family"
-            )
+    if own is None or shared is None or own is shared:
+        return
+    if own.get_vocab() != shared.get_vocab() or own.eos_token_id != shared.eos_token_id:
+        raise TokenizerMismatchError(
+            f"draft and target must share a tokenizer, but {source} maps text to other ids than {target}; "
+            "choose a draft of the same family"
+        )
 
 
 def _end_tokens(model: LanguageModel, tokenizer: Any) -> frozenset[int]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 REMEMBERED_ROWS = 128  # larger shapes are prompts: seldom the same twice, and heavy to keep
 
+
 @lru_cache(maxsize=1024)
 def ancestors(parents: tuple[int, ...]) -> Tensor:
     """Boolean `[q, q]`: row i may attend to row j (itself or an ancestor).

@@ -30,7 +30,9 @@ class LanguageModel:
         UnsupportedModelError: the model cannot verify trees exactly (see `phrasekit.lm.probe`).
     """
 
-    def __init__(self, model: Any, *, name: str = "", vocabulary: int | None = None, probe: bool = True) -> None:
+    def __init__(
+        self, model: Any, *, name: str = "", vocabulary: int | None = None, probe: bool = True
+    ) -> None:
         self.model = model.eval()
         self.adapter = Adapter(model)
         self.name = name or type(model).__name__
@@ -47,6 +49,7 @@ class LanguageModel:
 
     def session(self, capacity: int) -> Session:
         """An empty sequence with room for `capacity` rows."""
+        self.adapter.refresh()
         return Session(self, capacity)
 
     def __repr__(self) -> str:
@@ -76,7 +79,12 @@ class Session:
 
     @torch.inference_mode()
     def forward(
-        self, pending: Sequence[int], tokens: Sequence[int], parents: Sequence[int], *, rows: Sequence[int] | None = None
+        self,
+        pending: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        *,
+        rows: Sequence[int] | None = None,
     ) -> Tensor:
         """Feed pending tokens and the tree behind them; commit nothing.
 

@@ -48,9 +48,9 @@ def verify_trees(model: LanguageModel) -> float:
     step = max(step, 1e-7) if model.adapter.config._attn_implementation == "eager" else step
     if not difference <= max(SLACK * control, STEPS * step):
         raise UnsupportedModelError(
-            f"a token tree must give the logits of its paths, but with {model.name} they differ by {difference:.2g} "
-            f"(ordinary rounding here: {control:.2g}); load it with attn_implementation='sdpa' or 'eager', or use "
-            "a model whose attention layers take a 4-D mask"
+            f"a token tree must give the logits of its paths, but with {model.name} they differ by "
+            f"{difference:.2g} (ordinary rounding here: {control:.2g}); load it with "
+            "attn_implementation='sdpa', or use a model whose attention layers take a 4-D mask"
         )
     return difference
 
