@@ -107,7 +107,9 @@ class Decoder:
             NonFiniteLogitsError: the logits that decide a token are NaN or infinite.
         """
         if self.finish_reason:
-            raise RuntimeError(f"a finished decoder cannot step (it ended by {self.finish_reason!r}); make a new one")
+            raise RuntimeError(
+                f"a finished decoder cannot step (it ended by {self.finish_reason!r}); make a new one"
+            )
         room = self.room if room is None else min(room, self.room)
         # an iteration that was interrupted may have left rows of uncommitted tokens behind
         self._session.crop(min(self._session.length, len(self.context) - 1))
@@ -217,8 +219,7 @@ class Decoder:
         if picks[last + 1] < 0:
             raise NonFiniteLogitsError(
                 f"logits must be finite, but {self.model.name} gave NaN or infinity for position "
-                f"{len(self.context) + len(path)}; half precision overflows this way: load it with dtype='bfloat16' "
-                "or 'float32'"
+                f"{len(self.context) + len(path)}; float16 overflows this way: load it in bfloat16 or float32"
             )
         return picks[last + 1]
 
@@ -248,15 +249,17 @@ def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
 
 def _check_prompt(prompt: Sequence[int], model: LanguageModel) -> None:
     if len(prompt) == 0:
-        raise ValueError("a prompt must hold at least one token, but got none; start from the model's BOS token")
+        raise ValueError(
+            "a prompt must hold at least one token, but got none; start from the model's BOS token"
+        )
     bad = next((token for token in prompt if not 0 <= token < model.vocabulary), None)
     if bad is not None:
         raise ValueError(
-            f"prompt ids must be from 0 to {model.vocabulary - 1} (the vocabulary of {model.name}), but got {bad}; "
-            "encode the text with the model's own tokenizer"
+            f"prompt ids must be from 0 to {model.vocabulary - 1} (the vocabulary of {model.name}), but got "
+            f"{bad}; encode the text with the model's own tokenizer"
         )
     if model.context is not None and len(prompt) >= model.context:
         raise ValueError(
-            f"the prompt must be shorter than the context of {model.name}, {model.context} tokens, but it has "
-            f"{len(prompt)}; shorten it"
+            f"the prompt must be shorter than the context of {model.name} ({model.context} tokens), but it "
+            f"has {len(prompt)}; shorten it"
         )

@@ -54,7 +54,9 @@ class Verdict:
 
     def __post_init__(self) -> None:
         on_path = set(self.path)
-        count = next((i for i, node in enumerate(self.tree.trunk) if node not in on_path), len(self.tree.trunk))
+        count = next(
+            (i for i, node in enumerate(self.tree.trunk) if node not in on_path), len(self.tree.trunk)
+        )
         object.__setattr__(self, "accepted", count)
 
     def after(self, node: int) -> int:

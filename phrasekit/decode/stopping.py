@@ -30,7 +30,7 @@ class Limits:
             raise TypeError(f"max_new_tokens must be a whole number, but got {self.max_new_tokens!r}")
         if self.max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be 1 or more, but got {self.max_new_tokens}")
-        if isinstance(self.stop, str) or not all(isinstance(text, str) for text in self.stop):
+        if not all(isinstance(text, str) for text in self.stop):
             raise TypeError(f"stop must be a tuple of strings, but got {self.stop!r}")
         if "" in self.stop:
             raise ValueError("stop strings must not be empty, but got ''; leave it out")
@@ -44,7 +44,9 @@ class StopText(Protocol):
         ...
 
 
-def cut(run: Sequence[int], *, room: int, limits: Limits, text: StopText | None = None) -> tuple[list[int], str]:
+def cut(
+    run: Sequence[int], *, room: int, limits: Limits, text: StopText | None = None
+) -> tuple[list[int], str]:
     """The part of `run` that is emitted, and why the run of tokens ends there.
 
     Args:
