@@ -140,7 +140,9 @@ class PhrasePool:
                     return "no phrase is the beginning of another under the same key"
             return ""
 
-    def _add(self, tokens: tuple[int, ...], source: str, shorter: Phrase | None) -> tuple[Phrase, tuple[int, ...]]:
+    def _add(
+        self, tokens: tuple[int, ...], source: str, shorter: Phrase | None
+    ) -> tuple[Phrase, tuple[int, ...]]:
         gone = [shorter] if shorter else []
         held = self._by_key[tokens[0]]
         if not gone and len(held) >= self.per_key:

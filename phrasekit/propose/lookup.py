@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from phrasekit.decode.knobs import Knobs
 from phrasekit.decode.proposer import Draft, Proposer
-from phrasekit.decode.tree import ROOT
 from phrasekit.trace.records import LOOKUP
 
 
