@@ -46,7 +46,14 @@ class Decoding:
     """
 
     def __init__(
-        self, decoder: Decoder, *, method: Method, pair: Pair, pool: PhrasePool, sampling: Sampling, prompt: Sequence[int]
+        self,
+        decoder: Decoder,
+        *,
+        method: Method,
+        pair: Pair,
+        pool: PhrasePool,
+        sampling: Sampling,
+        prompt: Sequence[int],
     ) -> None:
         self.method = method
         self.pool = pool
@@ -195,7 +202,9 @@ def decoder(
     chosen = method_of(method, pair)
     settled = knobs_of(chosen, pair, knobs)
     sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-    limits = Limits(max_new_tokens=max_new_tokens, eos=pair.eos, stop=(stop,) if isinstance(stop, str) else tuple(stop))
+    limits = Limits(
+        max_new_tokens=max_new_tokens, eos=pair.eos, stop=(stop,) if isinstance(stop, str) else tuple(stop)
+    )
     if limits.stop and pair.tokenizer is None:
         raise ValueError("stop strings need a tokenizer, but this pair has none; use eos token ids instead")
     ids = _encode(pair, prompt)
@@ -224,9 +233,20 @@ def generate(
     stream: Callable[[str], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Run:
-    """Decode until an end token, a stop string or the limit; see `decoder` for the arguments.
+    """Decode until an end token, a stop string or the limit.
 
     Args:
+        pair: models, from `load_pair`.
+        prompt: see `decoder`, as for all arguments up to `pool`.
+        method: a name of `phrasekit.methods.METHODS`.
+        knobs: settings that change the work, never the text.
+        max_new_tokens: tokens to generate at most.
+        temperature: 0 is greedy.
+        top_k: sample among the k likeliest; 0 keeps all.
+        top_p: sample among the likeliest that hold this probability.
+        seed: number that the sampled text depends on.
+        stop: strings that end the text.
+        pool: phrases of earlier runs.
         stream: called with every new piece of text; the pieces together are `Run.text`.
         cancelled: asked before every iteration; True ends the run and keeps what was made.
     """
@@ -259,14 +279,15 @@ def _encode(pair: Pair, prompt: Prompt) -> list[int]:
     if isinstance(prompt, str):
         ids = pair.encode(prompt)
         if not ids:
-            raise ValueError("a prompt must hold at least one token, but got an empty text; give it some words")
+            raise ValueError(
+                "a prompt must hold at least one token, but got an empty text; give it some words"
+            )
         return ids
     items = list(prompt)
     if items and all(isinstance(item, dict) for item in items):
         return pair.encode_chat(items)  # type: ignore[arg-type]
     if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
         raise TypeError(
-            "a prompt must be a text, a list of token ids or a list of chat messages, but got a list with "
-            f"{next(type(item).__name__ for item in items if not isinstance(item, int) or isinstance(item, bool))}"
+            f"a prompt must be a text, a list of token ids or a list of chat messages, but got {items[:3]!r}"
         )
     return items  # type: ignore[return-value]

@@ -69,7 +69,7 @@ class Method:
     name: str
     summary: str
     recipe: Recipe
-    knobs: Knobs = Knobs()
+    knobs: Knobs = field(default_factory=Knobs)
     forced: Mapping[str, Any] = field(default_factory=dict)
     drafts: bool = False
     history: bool = True
@@ -84,15 +84,15 @@ class Method:
         return knobs.but(**self.forced)
 
 
-def _vanilla(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+def _vanilla(_: Parts, __: PoolJournal) -> tuple[Proposer, ...]:
     return ()
 
 
-def _speculative(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+def _speculative(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
     return (ModelProposer(parts.decoder(_draft(parts))),)
 
 
-def _prompt_lookup(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+def _prompt_lookup(_: Parts, __: PoolJournal) -> tuple[Proposer, ...]:
     return (PromptLookup(),)
 
 
@@ -100,7 +100,7 @@ def _lookahead(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
     return (PoolGuesses(journal), parts.window(journal), Harvest(journal))
 
 
-def _cascade(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+def _cascade(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
     smaller = parts.pair.smaller
     inner = ModelProposer(parts.decoder(smaller)) if smaller else PromptLookup()
     return (ModelProposer(parts.decoder(_draft(parts), inner)),)
@@ -119,7 +119,7 @@ def _draft(parts: Parts) -> LanguageModel:
     return draft
 
 
-_WITHOUT = {
+_WITHOUT: Mapping[str, tuple[str, Mapping[str, Any], bool]] = {
     "phrase-drafting": ("drafts token by token", {"window": 0, "guesses": 0}, True),
     "lengthening": ("no pool phrases behind the draft", {"suffixes": 0}, True),
     "discarded": ("no harvest from the discarded tail", {"harvest_discarded": False}, True),
@@ -138,7 +138,9 @@ METHODS: Mapping[str, Method] = {
             recipe=_speculative,
             drafts=True,
         ),
-        Method(name="prompt_lookup", summary="copies what followed the same words before", recipe=_prompt_lookup),
+        Method(
+            name="prompt_lookup", summary="copies what followed the same words before", recipe=_prompt_lookup
+        ),
         Method(
             name="lookahead",
             summary="window and pool phrases on the target itself",
