@@ -89,7 +89,10 @@ def parse_args() -> argparse.Namespace:
     for name, kind in Plan.__annotations__.items():
         default = getattr(Plan, name)
         parser.add_argument(
-            f"--{name.replace('_', '-')}", type=type(default), default=default, help=f"{kind}, default {default}"
+            f"--{name.replace('_', '-')}",
+            type=type(default),
+            default=default,
+            help=f"{kind}, default {default}",
         )
     args = parser.parse_args()
     args.plan = Plan(**{name: getattr(args, name) for name in Plan.__annotations__})
@@ -216,14 +219,18 @@ def fit(args, name, model, loss_of, *, steps: int, rate: float) -> None:  # type
     """AdamW with warm-up and cosine decay, a progress bar, checkpoints and resume."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.02)
     path = args.work / f"{name}.pt"
-    start, average = 0, None
+    start, average = 0, math.nan
     if path.exists():
         state = torch.load(path, weights_only=True)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         start, average = state["step"], state["average"]
     model.train()
-    for step in progress(range(start, steps), f"{name}", lambda: f"loss {average or math.nan:.3f}"):
+
+    def note() -> str:
+        return f"loss {average:.3f}"
+
+    for step in progress(range(start, steps), f"{name}", note):
         factor = min(1.0, (step + 1) / 100) * (0.02 + 0.98 * (1 + math.cos(math.pi * step / steps)) / 2)
         for group in optimizer.param_groups:
             group["lr"] = rate * factor
@@ -232,7 +239,7 @@ def fit(args, name, model, loss_of, *, steps: int, rate: float) -> None:  # type
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        average = loss.item() if average is None else 0.99 * average + 0.01 * loss.item()
+        average = loss.item() if math.isnan(average) else 0.99 * average + 0.01 * loss.item()
         if (step + 1) % args.checkpoint == 0 or step + 1 == steps:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             torch.save({**state, "step": step + 1, "average": average}, path.with_suffix(".tmp"))
@@ -284,7 +291,11 @@ def continuations(target, prompts, plan: Plan, rng: random.Random) -> torch.Tens
         length = rng.choice((24, 48, 96, 144))
         batch = torch.tensor([ids[:length] for ids in rng.sample(prompts, min(64, len(prompts)))])
         temperature = rng.choice((None, None, 0.7, 1.0))
-        sampling = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
+        sampling = (
+            {"do_sample": True, "temperature": temperature, "top_k": 0}
+            if temperature
+            else {"do_sample": False}
+        )
         torch.manual_seed(rng.randrange(2**31))
         done.append(
             target.generate(
@@ -366,7 +377,13 @@ def generator_of(plan: Plan, step: int) -> torch.Generator:
 
 def progress(steps: range, name: str, note) -> Iterator[int]:  # type: ignore[no-untyped-def]
     """Iterate with a bar, the time left and a note."""
-    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    columns = (
+        TextColumn(name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
     with Progress(*columns) as bar:
         task = bar.add_task(name, total=len(steps), note="")
         for step in steps:
