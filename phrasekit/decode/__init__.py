@@ -2,7 +2,7 @@
 
 from phrasekit.decode.decoder import Decoder
 from phrasekit.decode.knobs import Knobs
-from phrasekit.decode.picker import GreedyPicker, KeyedPicker, Picker, Sampling, picker_of
+from phrasekit.decode.picker import GreedyPicker, KeyedPicker, Picker, Rows, Sampling, picker_of
 from phrasekit.decode.proposer import Draft, Proposer, Verdict
 from phrasekit.decode.stopping import Limits
 from phrasekit.decode.tree import ROOT, TokenTree
@@ -18,6 +18,7 @@ __all__ = [
     "Limits",
     "Picker",
     "Proposer",
+    "Rows",
     "Sampling",
     "TokenTree",
     "Verdict",

@@ -5,14 +5,16 @@ Every method is this loop with other proposers; a draft model is the same loop o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from time import perf_counter
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from phrasekit.decode.knobs import Knobs
-from phrasekit.decode.picker import GreedyPicker, Picker
+from phrasekit.decode.picker import GreedyPicker, Picker, Rows
 from phrasekit.decode.proposer import Draft, Proposer, Verdict
 from phrasekit.decode.stopping import Limits, StopText, cut
 from phrasekit.decode.tree import TokenTree
@@ -113,62 +115,25 @@ class Decoder:
         room = self.room if room is None else min(room, self.room)
         # an iteration that was interrupted may have left rows of uncommitted tokens behind
         self._session.crop(min(self._session.length, len(self.context) - 1))
-        knobs, position = self.knobs, len(self.context)
-
-        t0 = perf_counter()
+        laps, knobs = Laps(self._started), self.knobs
         draft = self._propose(knobs, room)
-        tree = draft.tree
-        t1 = perf_counter()
+        laps.mark("propose")
         pending = self._pending()
-        picks = self._forward(pending, tree)
-        t2 = perf_counter()
-        path = walk(tree, picks)
-        run = [tree.tokens[node] for node in path]
-        run.append(self._bonus(picks, path))
-        t3 = perf_counter()
-        emitted, ended, text = self._cut(run, room)
-        cached = self._session.length
-        # the last emitted token has no cache row to keep: it is the next iteration's pending token
-        self._session.commit(len(pending), path[: max(0, len(emitted) - 1)])
-        self._text = text
-        self.context.extend(emitted)
-        self._end(ended)
-        t4 = perf_counter()
-        verdict = Verdict(tree, picks, path, emitted, self.context, knobs)
+        picks, note = self._verify(pending, draft)
+        laps.mark("forward")
+        path = walk(draft.tree, picks)
+        emitted, ended, text = self._cut([draft.tree.tokens[node] for node in path], picks, path, room)
+        laps.mark("walk")
+        verdict = Verdict(draft.tree, picks, path, emitted, [*self.context, *emitted], knobs)
         for proposer in self.proposers:
             proposer.learn(verdict)
-        t5 = perf_counter()
-
-        iteration = Iteration(
-            index=self._count,
-            position=position,
-            root=pending[-1],
-            tree=tree.record(),
-            picks=tuple(picks),
-            path=tuple(path),
-            emitted=tuple(emitted),
-            kinds=(*[tree.kinds[node] for node in path], TARGET)[: len(emitted)],
-            forward=ForwardRecord(
-                rows=len(pending) + len(tree),
-                picked=1 + len(tree) - len(tree.silent),
-                cached=cached,
-                start_ms=1e3 * (t1 - self._started),
-                ms=1e3 * (t2 - t1),
-            ),
-            draft=draft.inner,
-            pool=self._journal.drain() if self._journal else PoolRecord(),
-            phases={
-                "propose": 1e3 * (t1 - t0),
-                "forward": 1e3 * (t2 - t1),
-                "walk": 1e3 * (t3 - t2),
-                "commit": 1e3 * (t4 - t3),
-                "learn": 1e3 * (t5 - t4),
-            },
-            knobs=knobs.as_dict(),
-            window=draft.window,
-        )
-        self._count += 1
-        return iteration
+        laps.mark("learn")
+        record = self._record(draft, verdict, pending, laps, note)
+        laps.mark("record")
+        # the commit comes last: whatever interrupts an iteration leaves the sequence as it was
+        self._commit(len(pending), path, emitted, text, ended)
+        laps.mark("commit")
+        return record
 
     def rebase(self, context: Sequence[int]) -> None:
         """Go on from another context, keeping the cache rows of the common prefix.
@@ -182,9 +147,8 @@ class Decoder:
 
     def _propose(self, knobs: Knobs, room: int) -> Draft:
         # one place of the room is the bonus token's
-        tree = TokenTree(vocabulary=self.model.vocabulary, limit=room - 1, ends=self.limits.eos)
         reach = None if self.model.context is None else self.model.context - len(self.context)
-        draft = Draft(tree, self.context, knobs, reach)
+        draft = Draft(self._empty_tree(room - 1), self.context, knobs, reach)
         for proposer in self.proposers:
             proposer.propose(draft)
         return draft
@@ -197,7 +161,23 @@ class Decoder:
             pending = pending[-1:]
         return pending
 
-    def _forward(self, pending: list[int], tree: TokenTree) -> list[int]:
+    def _verify(self, pending: list[int], draft: Draft) -> tuple[list[int], str]:
+        """The picks, and a note where memory was too short for the tree and it had to go."""
+        out_of_memory = False
+        try:
+            return self._picks(pending, draft.tree), ""
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            out_of_memory = isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+            if not out_of_memory or not len(draft.tree):
+                raise
+        # outside the except block, whose traceback would keep the tensors
+        rows = len(draft.tree)
+        draft.tree = self._empty_tree(draft.tree.limit)
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return self._picks(pending, draft.tree), f"out of memory with {rows} tree rows; verified without them"
+
+    def _picks(self, pending: list[int], tree: TokenTree) -> list[int]:
         """The pick after the root and after every node; −1 where none was needed or none exists."""
         if not tree.silent:
             logits = self._session.forward(pending, tree.tokens, tree.parents)
@@ -210,30 +190,96 @@ class Decoder:
         return picks
 
     def _pick(self, logits: Tensor, nodes: Sequence[int], tree: TokenTree) -> list[int]:
-        positions = [len(self.context) + tree.depth(node) for node in nodes]
-        picks: list[int] = self.picker.pick(logits, positions).tolist()  # the one transfer to the host
+        rows = Rows(
+            positions=[len(self.context) + tree.depth(node) for node in nodes],
+            prefix=lambda row: [*self.context, *tree.path_tokens(nodes[row])],
+        )
+        picks: list[int] = self.picker.pick(logits, rows).tolist()  # the one transfer to the host
         return picks
 
-    def _bonus(self, picks: Sequence[int], path: Sequence[int]) -> int:
-        last = path[-1] if path else -1
-        if picks[last + 1] < 0:
+    def _cut(
+        self, accepted: list[int], picks: Sequence[int], path: Sequence[int], room: int
+    ) -> tuple[list[int], str, Watcher | None]:
+        """What is emitted of the accepted tokens and the bonus, and why the run ends there."""
+        bonus = picks[path[-1] + 1 if path else 0]
+        if bonus < 0:
             raise NonFiniteLogitsError(
                 f"logits must be finite, but {self.model.name} gave NaN or infinity for position "
                 f"{len(self.context) + len(path)}; float16 overflows this way: load it in bfloat16 or float32"
             )
-        return picks[last + 1]
-
-    def _cut(self, run: list[int], room: int) -> tuple[list[int], str, Watcher | None]:
         text = self._text.fork() if self._text else None
-        emitted, ended = cut(run, room=room, limits=self.limits, text=text)
+        emitted, ended = cut([*accepted, bonus], room=room, limits=self.limits, text=text)
         return emitted, ended, text
 
-    def _end(self, ended: str) -> None:
+    def _record(self, draft: Draft, verdict: Verdict, pending: list[int], laps: Laps, note: str) -> Iteration:
+        tree, path = draft.tree, verdict.path
+        return Iteration(
+            index=self._count,
+            position=len(self.context),
+            root=pending[-1],
+            tree=tree.record(),
+            picks=tuple(verdict.picks),
+            path=tuple(path),
+            emitted=tuple(verdict.emitted),
+            kinds=(*[tree.kinds[node] for node in path], TARGET)[: len(verdict.emitted)],
+            forward=ForwardRecord(
+                rows=len(pending) + len(tree),
+                picked=1 + len(tree) - len(tree.silent),
+                cached=self._session.length,
+                start_ms=laps.start_ms("forward"),
+                ms=laps.phases["forward"],
+            ),
+            draft=draft.inner,
+            pool=self._journal.drain() if self._journal else PoolRecord(),
+            phases=laps.phases,
+            knobs=_plain(verdict.knobs),
+            window=draft.window,
+            note=note,
+        )
+
+    def _commit(
+        self, pending: int, path: Sequence[int], emitted: list[int], text: Watcher | None, ended: str
+    ) -> None:
+        # the last emitted token has no cache row to keep: it is the next iteration's pending token
+        self._session.commit(pending, path[: len(emitted) - 1])
+        self._text = text
+        self._count += 1
+        self.context.extend(emitted)
         if ended in ("eos", "stop"):
             self.finish_reason = ended
         elif self.room == 0:
             spent = len(self.context) - self.prompt_length
             self.finish_reason = "length" if spent == self.limits.max_new_tokens else "context"
+
+    def _empty_tree(self, limit: int) -> TokenTree:
+        return TokenTree(vocabulary=self.model.vocabulary, limit=limit, ends=self.limits.eos)
+
+
+class Laps:
+    """Milliseconds by phase, in the order the phases were finished."""
+
+    def __init__(self, origin: float) -> None:
+        self.phases: dict[str, float] = {}
+        self._origin = origin
+        self._last = perf_counter()
+        self._starts: dict[str, float] = {}
+
+    def mark(self, phase: str) -> None:
+        """The time since the last mark belongs to `phase`."""
+        now = perf_counter()
+        self.phases[phase] = 1e3 * (now - self._last)
+        self._starts[phase] = 1e3 * (self._last - self._origin)
+        self._last = now
+
+    def start_ms(self, phase: str) -> float:
+        """When `phase` began, in milliseconds since the origin."""
+        return self._starts[phase]
+
+
+@lru_cache(maxsize=64)
+def _plain(knobs: Knobs) -> Mapping[str, object]:
+    """Knobs as plain values, made once: every iteration of a run has the same."""
+    return knobs.as_dict()
 
 
 def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ and plain and speculative decoding draw the same tokens.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Protocol
@@ -63,41 +63,63 @@ class Sampling:
         return self.temperature == 0
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where the rows of one forward stand.
+
+    Attributes:
+        positions: absolute position of the token that each row picks.
+        prefix: all tokens before the one that a row picks, prompt included.
+    """
+
+    positions: Sequence[int]
+    prefix: Callable[[int], list[int]]
+
+
+# `(ids [rows, length], scores [rows, vocabulary]) → scores`, as transformers' logits processors are.
+# A pure function of its arguments: it also sees prefixes that are never committed.
+Processor = Callable[[Tensor, Tensor], Tensor]
+
+
 class Picker(Protocol):
     """Chooses one token per row of logits."""
 
-    def pick(self, logits: Tensor, positions: Sequence[int]) -> Tensor:
+    def pick(self, logits: Tensor, rows: Rows) -> Tensor:
         """Token ids `[rows]` on the logits' device; −1 where the row has no finite maximum.
 
         Args:
             logits: `[rows, vocabulary]`.
-            positions: absolute position of the token that each row picks.
+            rows: where each row stands.
         """
         ...
 
 
 class GreedyPicker:
-    """The likeliest token; the first one of a tie."""
+    """The likeliest token after the processors; the first one of a tie."""
 
-    def pick(self, logits: Tensor, positions: Sequence[int]) -> Tensor:
+    def __init__(self, processors: Sequence[Processor] = ()) -> None:
+        self.processors = tuple(processors)
+
+    def pick(self, logits: Tensor, rows: Rows) -> Tensor:
         """See `Picker.pick`."""
-        return _best(logits)
+        return _best(processed(logits, rows, self.processors))
 
 
 class KeyedPicker:
     """A draw from the warped distribution with noise keyed by (seed, position)."""
 
-    def __init__(self, sampling: Sampling) -> None:
+    def __init__(self, sampling: Sampling, processors: Sequence[Processor] = ()) -> None:
         self.sampling = sampling
+        self.processors = tuple(processors)
         self._noise: OrderedDict[tuple[int, int], Tensor] = OrderedDict()
         self._generator = torch.Generator()
 
-    def pick(self, logits: Tensor, positions: Sequence[int]) -> Tensor:
+    def pick(self, logits: Tensor, rows: Rows) -> Tensor:
         """See `Picker.pick`."""
         size = logits.shape[-1]
-        at = {position: self._noise_at(position, size) for position in dict.fromkeys(positions)}
-        noise = torch.stack([at[position] for position in positions]).to(logits.device)
-        return _best(warp(logits, self.sampling) + noise)
+        noise = torch.stack([self._noise_at(position, size) for position in rows.positions])
+        scores = warp(processed(logits, rows, self.processors), self.sampling)
+        return _best(scores + noise.to(logits.device))
 
     def _noise_at(self, position: int, size: int) -> Tensor:
         found = self._noise.get((position, size))
@@ -111,9 +133,26 @@ class KeyedPicker:
         return found
 
 
-def picker_of(sampling: Sampling) -> Picker:
+def picker_of(sampling: Sampling, processors: Sequence[Processor] = ()) -> Picker:
     """The picker for these settings."""
-    return GreedyPicker() if sampling.greedy else KeyedPicker(sampling)
+    return GreedyPicker(processors) if sampling.greedy else KeyedPicker(sampling, processors)
+
+
+def processed(logits: Tensor, rows: Rows, processors: Sequence[Processor]) -> Tensor:
+    """Logits after the processors, every row with its own prefix: the one its path spells."""
+    if not processors:
+        return logits
+    scores = logits.to(torch.promote_types(logits.dtype, torch.float32), copy=True)
+    same_length: dict[int, list[int]] = {}
+    for row, position in enumerate(rows.positions):
+        same_length.setdefault(position, []).append(row)
+    for group in same_length.values():
+        ids = torch.tensor([rows.prefix(row) for row in group], device=logits.device)
+        part = scores[group]
+        for processor in processors:
+            part = processor(ids, part)
+        scores[group] = part
+    return scores
 
 
 def warp(logits: Tensor, sampling: Sampling) -> Tensor:

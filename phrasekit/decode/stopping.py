@@ -30,7 +30,7 @@ class Limits:
             raise TypeError(f"max_new_tokens must be a whole number, but got {self.max_new_tokens!r}")
         if self.max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be 1 or more, but got {self.max_new_tokens}")
-        if not all(isinstance(text, str) for text in self.stop):
+        if not isinstance(self.stop, tuple) or not all(isinstance(text, str) for text in self.stop):
             raise TypeError(f"stop must be a tuple of strings, but got {self.stop!r}")
         if "" in self.stop:
             raise ValueError("stop strings must not be empty, but got ''; leave it out")

@@ -47,6 +47,14 @@ class TokenTree:
         """Tokens between the root and `node`, itself included; 0 for the root."""
         return self._depths[node] if node >= 0 else 0
 
+    def path_tokens(self, node: int) -> list[int]:
+        """Tokens from the root's child down to `node`; [] for the root."""
+        tokens: list[int] = []
+        while node >= 0:
+            tokens.append(self.tokens[node])
+            node = self.parents[node]
+        return tokens[::-1]
+
     def add(self, parent: int, token: int, kind: str, phrase: int = -1) -> int | None:
         """Propose `token` after `parent`; return its node, or None where it was dropped."""
         node = self._children.get((parent, token))
@@ -76,9 +84,10 @@ class TokenTree:
     def extend_trunk(self, tokens: Sequence[int], kinds: Sequence[str], phrases: Sequence[int]) -> None:
         """Lengthen the base draft, from the root or from its last node on."""
         parent = self.trunk[-1] if self.trunk else ROOT
-        for token, kind, phrase in zip(tokens, kinds, phrases, strict=True):
+        for place, (token, kind, phrase) in enumerate(zip(tokens, kinds, phrases, strict=True)):
             node = self.add(parent, token, kind, phrase)
             if node is None:
+                self.dropped += len(tokens) - place - 1
                 return
             self.trunk.append(node)
             parent = node
