@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
+from typing import Unpack
 
 from phrasekit.decode import Decoder, Knobs, Limits, Sampling, picker_of
+from phrasekit.decode.picker import Processor, SamplingOptions
 from phrasekit.lm import Pair, TextStream
+from phrasekit.lm.processors import processors_of
 from phrasekit.methods import Method, Parts, knobs_of, method_of
 from phrasekit.pool import PhrasePool
 from phrasekit.trace import Iteration, Trace
@@ -137,10 +140,7 @@ class Decoding:
             "draft": pair.draft.name if pair.draft and self.method.drafts else "",
             "dtype": str(pair.target.adapter.dtype).removeprefix("torch."),
             "device": str(pair.target.device),
-            "temperature": sampling.temperature,
-            "top_k": sampling.top_k,
-            "top_p": sampling.top_p,
-            "seed": sampling.seed,
+            **asdict(sampling),
             "max_new_tokens": limits.max_new_tokens,
             "eos": sorted(limits.eos),
             "stop": list(limits.stop),
@@ -173,12 +173,10 @@ def decoder(
     method: str = "ouroboros",
     knobs: Knobs | None = None,
     max_new_tokens: int = 128,
-    temperature: float = 0.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    seed: int = 0,
-    stop: Sequence[str] = (),
+    stop: str | Sequence[str] = (),
     pool: PhrasePool | None = None,
+    processors: Sequence[Processor] = (),
+    **sampling: Unpack[SamplingOptions],
 ) -> Decoding:
     """A run that waits before its first iteration.
 
@@ -188,20 +186,20 @@ def decoder(
         method: a name of `phrasekit.methods.METHODS`.
         knobs: None takes the pair's tuned ones, else the method's defaults.
         max_new_tokens: tokens to generate at most.
-        temperature: 0 is greedy.
-        top_k: sample among the k likeliest; 0 keeps all.
-        top_p: sample among the likeliest that hold this probability; 1 keeps all.
-        seed: the sampled text depends on it, and on neither method nor knobs.
         stop: strings that end the text.
         pool: phrases of earlier runs; None starts empty.
+        processors: logits processors such as transformers has, pure functions of (ids, scores).
+        **sampling: fields of `phrasekit.decode.Sampling`: `temperature` (0 is greedy), `top_k`,
+            `top_p`, `min_p`, `repetition_penalty`, `presence_penalty`, `bad_words`,
+            `min_new_tokens`, `seed`. The text depends on these and on neither method nor knobs.
 
     Raises:
         ValueError: an argument outside its bounds; nothing has run yet.
-        TypeError: an argument of the wrong type.
+        TypeError: an argument of the wrong type, or an unknown one.
     """
     chosen = method_of(method, pair)
     settled = knobs_of(chosen, pair, knobs)
-    sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    settings = _sampling(sampling)
     limits = Limits(
         max_new_tokens=max_new_tokens, eos=pair.eos, stop=(stop,) if isinstance(stop, str) else tuple(stop)
     )
@@ -210,11 +208,16 @@ def decoder(
     ids = _encode(pair, prompt)
     phrases = pool if pool is not None and chosen.history else PhrasePool()
     parts = Parts(
-        pair=pair, prompt=ids, picker=picker_of(sampling), limits=limits, knobs=settled, pool=phrases
+        pair=pair,
+        prompt=ids,
+        picker=picker_of(settings, [*_processors(pair, settings, len(ids)), *processors]),
+        limits=limits,
+        knobs=settled,
+        pool=phrases,
     )
     watcher = TextStream(pair.tokenizer, limits.stop) if limits.stop else None
     built = chosen.build(parts, text=watcher)
-    return Decoding(built, method=chosen, pair=pair, pool=phrases, sampling=sampling, prompt=ids)
+    return Decoding(built, method=chosen, pair=pair, pool=phrases, sampling=settings, prompt=ids)
 
 
 def generate(
@@ -224,31 +227,27 @@ def generate(
     method: str = "ouroboros",
     knobs: Knobs | None = None,
     max_new_tokens: int = 128,
-    temperature: float = 0.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    seed: int = 0,
-    stop: Sequence[str] = (),
+    stop: str | Sequence[str] = (),
     pool: PhrasePool | None = None,
+    processors: Sequence[Processor] = (),
     stream: Callable[[str], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
+    **sampling: Unpack[SamplingOptions],
 ) -> Run:
     """Decode until an end token, a stop string or the limit.
 
     Args:
         pair: models, from `load_pair`.
-        prompt: see `decoder`, as for all arguments up to `pool`.
+        prompt: see `decoder`, as for all arguments up to `processors`.
         method: a name of `phrasekit.methods.METHODS`.
         knobs: settings that change the work, never the text.
         max_new_tokens: tokens to generate at most.
-        temperature: 0 is greedy.
-        top_k: sample among the k likeliest; 0 keeps all.
-        top_p: sample among the likeliest that hold this probability.
-        seed: number that the sampled text depends on.
         stop: strings that end the text.
         pool: phrases of earlier runs.
+        processors: logits processors.
         stream: called with every new piece of text; the pieces together are `Run.text`.
         cancelled: asked before every iteration; True ends the run and keeps what was made.
+        **sampling: fields of `phrasekit.decode.Sampling`.
     """
     decoding = decoder(
         pair,
@@ -256,12 +255,10 @@ def generate(
         method=method,
         knobs=knobs,
         max_new_tokens=max_new_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        seed=seed,
         stop=stop,
         pool=pool,
+        processors=processors,
+        **sampling,
     )
     shown = 0
     while not decoding.finished:
@@ -273,6 +270,26 @@ def generate(
             stream(decoding.text[shown:])
             shown = len(decoding.text)
     return decoding.result()
+
+
+def _sampling(options: SamplingOptions) -> Sampling:
+    known = [field.name for field in fields(Sampling)]
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(f"sampling options must be among {', '.join(known)}, but got {', '.join(unknown)}")
+    return Sampling(**options)
+
+
+def _processors(pair: Pair, sampling: Sampling, prompt_length: int) -> list[Processor]:
+    return processors_of(
+        repetition_penalty=sampling.repetition_penalty,
+        presence_penalty=sampling.presence_penalty,
+        bad_words=sampling.bad_words,
+        min_new_tokens=sampling.min_new_tokens,
+        prompt_length=prompt_length,
+        eos=pair.eos,
+        device=pair.target.device,
+    )
 
 
 def _encode(pair: Pair, prompt: Prompt) -> list[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from phrasekit.decode.bounds import check_whole
+
 REPAIRS = ("paper", "prefix", "off")
 
 
@@ -83,11 +85,7 @@ FLAGS = ("cut_to_gamma", "harvest_discarded", "harvest_committed")
 
 def _check(name: str, value: object) -> None:
     if name in BOUNDS:
-        low, high = BOUNDS[name]
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"knob {name} must be a whole number from {low} to {high}, but got {value!r}")
-        if not low <= value <= high:
-            raise ValueError(f"knob {name} must be from {low} to {high}, but got {value}")
+        check_whole(f"knob {name}", value, *BOUNDS[name])
     elif name in FLAGS:
         if not isinstance(value, bool):
             raise TypeError(f"knob {name} must be True or False, but got {value!r}")

@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite
-from typing import Protocol
+from math import inf, log
+from typing import Protocol, TypedDict
 
 import torch
 from torch import Tensor
 
+from phrasekit.decode.bounds import check_number, check_whole
+
 MASK = (1 << 64) - 1
+COLDEST = 1e-30  # a smaller temperature would be zero in float32
 KEPT_POSITIONS = 512  # noise vectors remembered: draft and target ask for the same positions
 
 
@@ -29,6 +32,11 @@ class Sampling:
         temperature: 0 is greedy; otherwise logits are divided by it.
         top_k: keep the k likeliest tokens; 0 keeps all.
         top_p: keep the smallest set of likeliest tokens that holds this much probability.
+        min_p: drop tokens less likely than this share of the likeliest one; 0 drops none.
+        repetition_penalty: over 1 makes every token of prompt and text less likely; 1 is off.
+        presence_penalty: subtracted from the logit of tokens already generated; 0 is off.
+        bad_words: token sequences that are never completed.
+        min_new_tokens: no end token before this many tokens.
         seed: the text is a function of model, prompt, these settings and this number.
 
     Raises:
@@ -39,23 +47,24 @@ class Sampling:
     temperature: float = 0.0
     top_k: int = 0
     top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    bad_words: tuple[tuple[int, ...], ...] = ()
+    min_new_tokens: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "top_p"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise TypeError(f"{name} must be a number, but got {value!r}")
-        for name in ("top_k", "seed"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} must be a whole number, but got {value!r}")
-        if not (isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"temperature must be 0 (greedy) or more, but got {self.temperature}")
-        if self.top_k < 0:
-            raise ValueError(f"top_k must be 0 (off) or more, but got {self.top_k}")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be over 0 and at most 1 (off), but got {self.top_p}")
+        check_number("temperature", self.temperature, 0)
+        check_whole("top_k", self.top_k, 0)
+        check_number("top_p", self.top_p, 0, 1, above=True)
+        check_number("min_p", self.min_p, 0, 1)
+        check_number("repetition_penalty", self.repetition_penalty, 0, above=True)
+        check_number("presence_penalty", self.presence_penalty, -inf)
+        check_whole("min_new_tokens", self.min_new_tokens, 0)
+        check_whole("seed", self.seed, -inf)
+        if any(not word or min(word) < 0 for word in self.bad_words):
+            raise ValueError(f"bad_words must be sequences of token ids, but got {self.bad_words!r}")
 
     @property
     def greedy(self) -> bool:
@@ -79,6 +88,20 @@ class Rows:
 # `(ids [rows, length], scores [rows, vocabulary]) → scores`, as transformers' logits processors are.
 # A pure function of its arguments: it also sees prefixes that are never committed.
 Processor = Callable[[Tensor, Tensor], Tensor]
+
+
+class SamplingOptions(TypedDict, total=False):
+    """`Sampling` as keyword arguments, for functions that pass them on."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repetition_penalty: float
+    presence_penalty: float
+    bad_words: tuple[tuple[int, ...], ...]
+    min_new_tokens: int
+    seed: int
 
 
 class Picker(Protocol):
@@ -156,9 +179,11 @@ def processed(logits: Tensor, rows: Rows, processors: Sequence[Processor]) -> Te
 
 
 def warp(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Temperature, top-k, top-p, in this order, every row on its own; removed tokens are −∞."""
+    """Temperature, top-k, top-p, min-p, in this order, every row on its own; removed tokens are −∞."""
     # at least float32: half precision would round the noise away
-    scores = logits.to(torch.promote_types(logits.dtype, torch.float32)) / sampling.temperature
+    scores = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    # the best at 0 before the division: a temperature near zero must not push it to infinity
+    scores = (scores - scores.amax(-1, keepdim=True)) / max(sampling.temperature, COLDEST)
     if 0 < sampling.top_k < scores.shape[-1]:
         least = scores.topk(sampling.top_k, dim=-1).values[:, -1:]
         scores = scores.masked_fill(scores < least, -torch.inf)
@@ -167,6 +192,9 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
         before = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
         removed = torch.empty_like(before, dtype=torch.bool).scatter_(-1, order, before >= sampling.top_p)
         scores = scores.masked_fill(removed, -torch.inf)
+    if sampling.min_p > 0:
+        least = scores.max(dim=-1, keepdim=True).values + log(sampling.min_p)
+        scores = scores.masked_fill(scores < least, -torch.inf)
     return scores
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from phrasekit.decode.bounds import check_whole
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
@@ -26,11 +28,9 @@ class Limits:
     stop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_new_tokens, bool) or not isinstance(self.max_new_tokens, int):
-            raise TypeError(f"max_new_tokens must be a whole number, but got {self.max_new_tokens!r}")
-        if self.max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens must be 1 or more, but got {self.max_new_tokens}")
-        if not isinstance(self.stop, tuple) or not all(isinstance(text, str) for text in self.stop):
+        check_whole("max_new_tokens", self.max_new_tokens, 1)
+        given: object = self.stop  # what a caller passed, whatever the annotation says
+        if not isinstance(given, tuple) or not all(isinstance(text, str) for text in self.stop):
             raise TypeError(f"stop must be a tuple of strings, but got {self.stop!r}")
         if "" in self.stop:
             raise ValueError("stop strings must not be empty, but got ''; leave it out")
