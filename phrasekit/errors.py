@@ -22,3 +22,7 @@ class NonFiniteLogitsError(PhrasekitError, ArithmeticError):
 
 class TraceFormatError(PhrasekitError, ValueError):
     """A trace file is foreign, of another schema version, or damaged."""
+
+
+class PoolFormatError(PhrasekitError, ValueError):
+    """A pool file is foreign, of another tokenizer or schema version, or damaged."""

@@ -1,0 +1,37 @@
+"""Plain records of decoding runs, the numbers derived from them, readers and writers."""
+
+from phrasekit.trace.integrity import faults
+from phrasekit.trace.jsonl import TraceWriter, load_trace, save_trace
+from phrasekit.trace.metrics import Metrics, measure
+from phrasekit.trace.records import (
+    SCHEMA_VERSION,
+    Branch,
+    ForwardRecord,
+    Iteration,
+    PhraseRecord,
+    PoolRecord,
+    Trace,
+    TreeRecord,
+)
+from phrasekit.trace.text import render, sentence
+from phrasekit.trace.visible import visible
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Branch",
+    "ForwardRecord",
+    "Iteration",
+    "Metrics",
+    "PhraseRecord",
+    "PoolRecord",
+    "Trace",
+    "TraceWriter",
+    "TreeRecord",
+    "faults",
+    "load_trace",
+    "measure",
+    "render",
+    "save_trace",
+    "sentence",
+    "visible",
+]
