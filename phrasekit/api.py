@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Unpack
 
-from phrasekit.decode import Decoder, Knobs, Limits, Sampling, picker_of
+from phrasekit.decode import Decoder, Knobs, Limits, Sampling, pickers_of
 from phrasekit.decode.picker import Processor, SamplingOptions
 from phrasekit.lm import Pair, TextStream
 from phrasekit.lm.processors import processors_of
@@ -142,8 +142,8 @@ class Decoding:
             "device": str(pair.target.device),
             **asdict(sampling),
             "max_new_tokens": limits.max_new_tokens,
-            "eos": sorted(limits.eos),
-            "stop": list(limits.stop),
+            "eos": tuple(sorted(limits.eos)),
+            "stop": limits.stop,
         }
 
     def _texts(self) -> dict[int, str]:
@@ -191,7 +191,8 @@ def decoder(
         processors: logits processors such as transformers has, pure functions of (ids, scores).
         **sampling: fields of `phrasekit.decode.Sampling`: `temperature` (0 is greedy), `top_k`,
             `top_p`, `min_p`, `repetition_penalty`, `presence_penalty`, `bad_words`,
-            `min_new_tokens`, `seed`. The text depends on these and on neither method nor knobs.
+            `min_new_tokens`, `seed`. The text depends on these and on neither method nor knobs,
+            unless `rule="rejection"` asks for the textbook rule.
 
     Raises:
         ValueError: an argument outside its bounds; nothing has run yet.
@@ -210,7 +211,11 @@ def decoder(
     parts = Parts(
         pair=pair,
         prompt=ids,
-        picker=picker_of(settings, [*_processors(pair, settings, len(ids)), *processors]),
+        pickers=pickers_of(
+            settings,
+            [*_processors(pair, settings, len(ids)), *processors],
+            vocabulary=pair.target.vocabulary,
+        ),
         limits=limits,
         knobs=settled,
         pool=phrases,

@@ -10,16 +10,33 @@ from phrasekit.decode import Decoder, Knobs, Limits, Picker, Proposer
 from phrasekit.decode.decoder import Watcher
 from phrasekit.lm import LanguageModel, Pair
 from phrasekit.pool import PhrasePool, PoolJournal
-from phrasekit.propose import Harvest, Lengthen, LookaheadWindow, ModelProposer, PoolGuesses, PromptLookup
+from phrasekit.propose import (
+    Harvest,
+    Hybrid,
+    Lengthen,
+    LookaheadWindow,
+    ModelProposer,
+    PoolGuesses,
+    PromptLookup,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a recipe is made from: models, prompt, and what all levels share."""
+    """What a recipe is made from: models, prompt, and what all levels share.
+
+    Attributes:
+        pair: the models.
+        prompt: token ids.
+        pickers: the target's, its draft's and so on; the last one goes on below.
+        limits: where the text ends.
+        knobs: of the first iteration.
+        pool: phrases.
+    """
 
     pair: Pair
     prompt: Sequence[int]
-    picker: Picker
+    pickers: Sequence[Picker]
     limits: Limits
     knobs: Knobs
     pool: PhrasePool
@@ -28,15 +45,19 @@ class Parts:
         self,
         model: LanguageModel,
         *proposers: Proposer,
+        level: int = 1,
         journal: PoolJournal | None = None,
         text: Watcher | None = None,
     ) -> Decoder:
-        """A decoder of `model` with these proposers."""
+        """A decoder of `model` with these proposers; level 0 is the target, 1 drafts for it, and so on."""
+        picker = self.pickers[min(level, len(self.pickers) - 1)]
+        # a picker that is a proposer too wants to see which of its picks were emitted
+        watching = (picker,) if isinstance(picker, Proposer) else ()
         return Decoder(
             model,
             self.prompt,
-            proposers=proposers,
-            picker=self.picker,
+            proposers=(*proposers, *watching),
+            picker=picker,
             limits=self.limits,
             knobs=self.knobs,
             journal=journal,
@@ -77,7 +98,8 @@ class Method:
     def build(self, parts: Parts, *, text: Watcher | None = None) -> Decoder:
         """The target's decoder with this method's proposers."""
         journal = PoolJournal(parts.pool)
-        return parts.decoder(parts.pair.target, *self.recipe(parts, journal), journal=journal, text=text)
+        proposers = self.recipe(parts, journal)
+        return parts.decoder(parts.pair.target, *proposers, level=0, journal=journal, text=text)
 
     def settle(self, knobs: Knobs) -> Knobs:
         """The knobs with this method's fixed ones in place."""
@@ -102,14 +124,24 @@ def _lookahead(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
 
 def _cascade(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
     smaller = parts.pair.smaller
-    inner = ModelProposer(parts.decoder(smaller)) if smaller else PromptLookup()
+    inner = ModelProposer(parts.decoder(smaller, level=2)) if smaller else PromptLookup()
     return (ModelProposer(parts.decoder(_draft(parts), inner)),)
 
 
 def _ouroboros(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    return (_phrase_drafting(parts), Lengthen(journal), Harvest(journal))
+
+
+def _hybrid(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    model = _phrase_drafting(parts) if parts.pair.draft else None
+    hybrid = Hybrid(model, PromptLookup(), Lengthen(journal), parts.pool.ledger)
+    return (hybrid, Harvest(journal))
+
+
+def _phrase_drafting(parts: Parts) -> ModelProposer:
+    """The draft model, itself sped up by pool phrases and a lookahead window."""
     inner = PoolJournal(parts.pool)
-    drafting = parts.decoder(_draft(parts), PoolGuesses(inner), parts.window(inner), journal=inner)
-    return (ModelProposer(drafting), Lengthen(journal), Harvest(journal))
+    return ModelProposer(parts.decoder(_draft(parts), PoolGuesses(inner), parts.window(inner), journal=inner))
 
 
 def _draft(parts: Parts) -> LanguageModel:
@@ -159,6 +191,12 @@ METHODS: Mapping[str, Method] = {
             summary="phrases speed up the draft, lengthen it, and are harvested from verdicts",
             recipe=_ouroboros,
             drafts=True,
+        ),
+        Method(
+            name="hybrid",
+            summary="draft, pool phrases and copies in one tree, each only where it pays",
+            recipe=_hybrid,
+            knobs=Knobs(lookup_ngram=5),
         ),
         *(
             Method(

@@ -2,7 +2,8 @@
 
 from phrasekit.decode.decoder import Decoder
 from phrasekit.decode.knobs import Knobs
-from phrasekit.decode.picker import GreedyPicker, KeyedPicker, Picker, Rows, Sampling, picker_of
+from phrasekit.decode.picker import GreedyPicker, KeyedPicker, Picker, Rows, Sampling
+from phrasekit.decode.pickers import picker_of, pickers_of
 from phrasekit.decode.proposer import Draft, Proposer, Verdict
 from phrasekit.decode.stopping import Limits
 from phrasekit.decode.tree import ROOT, TokenTree
@@ -23,5 +24,6 @@ __all__ = [
     "TokenTree",
     "Verdict",
     "picker_of",
+    "pickers_of",
     "walk",
 ]

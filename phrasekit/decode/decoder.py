@@ -119,7 +119,7 @@ class Decoder:
         draft = self._propose(knobs, room)
         laps.mark("propose")
         pending = self._pending()
-        picks, note = self._verify(pending, draft)
+        picks = self._verify(pending, draft)
         laps.mark("forward")
         path = walk(draft.tree, picks)
         emitted, ended, text = self._cut([draft.tree.tokens[node] for node in path], picks, path, room)
@@ -128,7 +128,7 @@ class Decoder:
         for proposer in self.proposers:
             proposer.learn(verdict)
         laps.mark("learn")
-        record = self._record(draft, verdict, pending, laps, note)
+        record = self._record(draft, verdict, pending, laps)
         laps.mark("record")
         # the commit comes last: whatever interrupts an iteration leaves the sequence as it was
         self._commit(len(pending), path, emitted, text, ended)
@@ -161,11 +161,11 @@ class Decoder:
             pending = pending[-1:]
         return pending
 
-    def _verify(self, pending: list[int], draft: Draft) -> tuple[list[int], str]:
-        """The picks, and a note where memory was too short for the tree and it had to go."""
+    def _verify(self, pending: list[int], draft: Draft) -> list[int]:
+        """The picks; where memory is too short for the tree it goes, and a note says so."""
         out_of_memory = False
         try:
-            return self._picks(pending, draft.tree), ""
+            return self._picks(pending, draft.tree)
         except (torch.OutOfMemoryError, RuntimeError) as error:
             out_of_memory = isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
             if not out_of_memory or not len(draft.tree):
@@ -175,7 +175,8 @@ class Decoder:
         draft.tree = self._empty_tree(draft.tree.limit)
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
-        return self._picks(pending, draft.tree), f"out of memory with {rows} tree rows; verified without them"
+        draft.note = f"out of memory with {rows} tree rows; verified without them"
+        return self._picks(pending, draft.tree)
 
     def _picks(self, pending: list[int], tree: TokenTree) -> list[int]:
         """The pick after the root and after every node; −1 where none was needed or none exists."""
@@ -193,6 +194,7 @@ class Decoder:
         rows = Rows(
             positions=[len(self.context) + tree.depth(node) for node in nodes],
             prefix=lambda row: [*self.context, *tree.path_tokens(nodes[row])],
+            children=lambda row: tree.children(nodes[row]),
         )
         picks: list[int] = self.picker.pick(logits, rows).tolist()  # the one transfer to the host
         return picks
@@ -211,7 +213,7 @@ class Decoder:
         emitted, ended = cut([*accepted, bonus], room=room, limits=self.limits, text=text)
         return emitted, ended, text
 
-    def _record(self, draft: Draft, verdict: Verdict, pending: list[int], laps: Laps, note: str) -> Iteration:
+    def _record(self, draft: Draft, verdict: Verdict, pending: list[int], laps: Laps) -> Iteration:
         tree, path = draft.tree, verdict.path
         return Iteration(
             index=self._count,
@@ -234,7 +236,7 @@ class Decoder:
             phases=laps.phases,
             knobs=_plain(verdict.knobs),
             window=draft.window,
-            note=note,
+            note=draft.note,
         )
 
     def _commit(

@@ -21,6 +21,7 @@ from phrasekit.decode.bounds import check_number, check_whole
 
 MASK = (1 << 64) - 1
 COLDEST = 1e-30  # a smaller temperature would be zero in float32
+RULES = ("match", "rejection")
 KEPT_POSITIONS = 512  # noise vectors remembered: draft and target ask for the same positions
 
 
@@ -38,6 +39,9 @@ class Sampling:
         bad_words: token sequences that are never completed.
         min_new_tokens: no end token before this many tokens.
         seed: the text is a function of model, prompt, these settings and this number.
+        rule: "match" takes the model's own draw and follows the proposal that equals it. "rejection" is
+            the textbook rule for comparison: the same law, but another text, which then depends on
+            method and knobs too (see `phrasekit.decode.rejection_picker`). Greedy, they are the same.
 
     Raises:
         TypeError: a value of the wrong type.
@@ -53,6 +57,7 @@ class Sampling:
     bad_words: tuple[tuple[int, ...], ...] = ()
     min_new_tokens: int = 0
     seed: int = 0
+    rule: str = "match"
 
     def __post_init__(self) -> None:
         check_number("temperature", self.temperature, 0)
@@ -63,6 +68,8 @@ class Sampling:
         check_number("presence_penalty", self.presence_penalty, -inf)
         check_whole("min_new_tokens", self.min_new_tokens, 0)
         check_whole("seed", self.seed, -inf)
+        if self.rule not in RULES:
+            raise ValueError(f"rule must be one of {', '.join(RULES)}, but got {self.rule!r}")
         if any(not word or min(word) < 0 for word in self.bad_words):
             raise ValueError(f"bad_words must be sequences of token ids, but got {self.bad_words!r}")
 
@@ -79,10 +86,12 @@ class Rows:
     Attributes:
         positions: absolute position of the token that each row picks.
         prefix: all tokens before the one that a row picks, prompt included.
+        children: tokens proposed behind a row; asked for only by rules that judge proposals.
     """
 
     positions: Sequence[int]
     prefix: Callable[[int], list[int]]
+    children: Callable[[int], list[int]] = lambda _: []
 
 
 # `(ids [rows, length], scores [rows, vocabulary]) → scores`, as transformers' logits processors are.
@@ -102,6 +111,7 @@ class SamplingOptions(TypedDict, total=False):
     bad_words: tuple[tuple[int, ...], ...]
     min_new_tokens: int
     seed: int
+    rule: str
 
 
 class Picker(Protocol):
@@ -125,7 +135,7 @@ class GreedyPicker:
 
     def pick(self, logits: Tensor, rows: Rows) -> Tensor:
         """See `Picker.pick`."""
-        return _best(processed(logits, rows, self.processors))
+        return best(processed(logits, rows, self.processors))
 
 
 class KeyedPicker:
@@ -142,7 +152,7 @@ class KeyedPicker:
         size = logits.shape[-1]
         noise = torch.stack([self._noise_at(position, size) for position in rows.positions])
         scores = warp(processed(logits, rows, self.processors), self.sampling)
-        return _best(scores + noise.to(logits.device))
+        return best(scores + noise.to(logits.device))
 
     def _noise_at(self, position: int, size: int) -> Tensor:
         found = self._noise.get((position, size))
@@ -154,11 +164,6 @@ class KeyedPicker:
             if len(self._noise) > KEPT_POSITIONS:
                 self._noise.popitem(last=False)
         return found
-
-
-def picker_of(sampling: Sampling, processors: Sequence[Processor] = ()) -> Picker:
-    """The picker for these settings."""
-    return GreedyPicker(processors) if sampling.greedy else KeyedPicker(sampling, processors)
 
 
 def processed(logits: Tensor, rows: Rows, processors: Sequence[Processor]) -> Tensor:
@@ -206,6 +211,7 @@ def mix(seed: int, position: int) -> int:
     return state ^ (state >> 31)
 
 
-def _best(scores: Tensor) -> Tensor:
+def best(scores: Tensor) -> Tensor:
+    """The likeliest token per row, the first one of a tie; −1 where the row has no finite maximum."""
     value, index = scores.max(dim=-1)  # a NaN anywhere in the row makes the value NaN
     return torch.where(value.isfinite(), index, -1)

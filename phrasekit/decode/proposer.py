@@ -21,6 +21,7 @@ class Draft:
         reach: rows may be this deep before they leave the model's context; None without a limit.
         inner: iterations of a draft decoder, for the trace.
         window: the lookahead window, for the trace.
+        note: a choice worth telling, for the trace.
     """
 
     tree: TokenTree
@@ -29,6 +30,7 @@ class Draft:
     reach: int | None = None
     inner: tuple[Iteration, ...] = ()
     window: tuple[tuple[int, ...], ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

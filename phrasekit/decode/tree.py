@@ -43,6 +43,10 @@ class TokenTree:
         """The child of `node` that proposes `token`, or None."""
         return self._children.get((node, token))
 
+    def children(self, node: int) -> list[int]:
+        """Tokens proposed after `node`, in the order they came; none of the window's."""
+        return [token for parent, token in self._children if parent == node]
+
     def depth(self, node: int) -> int:
         """Tokens between the root and `node`, itself included; 0 for the root."""
         return self._depths[node] if node >= 0 else 0

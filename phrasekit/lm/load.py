@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from transformers.utils import logging as transformers_logging
 from phrasekit import demo
 from phrasekit.errors import TokenizerMismatchError
 from phrasekit.lm.adapter import EXACT_ATTENTION
+from phrasekit.lm.fingerprint import fingerprint
 from phrasekit.lm.model import LanguageModel
 
 Source: TypeAlias = str | Path | PreTrainedModel
@@ -38,6 +40,11 @@ class Pair:
     tokenizer: Any = None
     eos: frozenset[int] = frozenset()
     defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Tells pool files whose ids mean something else; see `phrasekit.lm.fingerprint`."""
+        return fingerprint(self.tokenizer, self.target.vocabulary)
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a text, with the special tokens the tokenizer puts in front.

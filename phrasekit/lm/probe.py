@@ -3,9 +3,9 @@
 A root with two children and a grandchild is run as one tree and each of its paths as plain tokens
 without cache or mask. If a sibling is visible, a position is off or a mask is ignored, the logits
 differ by far more than one-row and many-row forwards of the same tokens do. How much rounding is
-ordinary is measured on the model itself, but never believed beyond what its dtype explains: a model
-that looks ahead would excuse any difference. Half precision rounds so coarsely that a difference must
-also be small beside what a model without a mask would show.
+ordinary is measured on the model itself; half precision rounds so coarsely that a difference must
+also be small beside what a model without a mask would show, and so must the measured rounding, which
+a model that looks ahead would inflate.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 # A three-node tree behind a root: two siblings and a child of the second.
 PARENTS = (-1, -1, 1)
 PATHS = ((0,), (1, 2))
-SLACK = 64  # times the difference that an ordinary block forward already shows
-CREDIBLE = 256  # units in the last place at the top logit that such a difference may have
-PLAIN = 4  # times that difference passes whatever a missing mask would do
+SLACK = 64  # times the ordinary difference that is refused whatever its cause
+PLAIN = 4  # times that difference that passes whatever a missing mask would do
+SHARE = 8  # a difference between the two must stay this many times under that of a missing mask
 FAILURES = (RuntimeError, ValueError, TypeError, IndexError, AttributeError, NotImplementedError)
 
 
@@ -44,8 +44,7 @@ def verify_trees(model: LanguageModel) -> float:
             "a model must take rows with their own positions, a 4-D mask and a cache, but "
             f"{model.name} fails: {error}; use a model with rotary or learned positions"
         ) from error
-    hidden = difference <= PLAIN * rounding or difference <= effect / PLAIN
-    if not (difference <= SLACK * rounding and hidden):
+    if not (difference <= SLACK * rounding and difference <= max(PLAIN * rounding, effect / SHARE)):
         raise UnsupportedModelError(
             f"a token tree must give the logits of its paths, but with {model.name} they differ by "
             f"{difference:.2g} (ordinary rounding here: {rounding:.2g}); load it with "
@@ -74,7 +73,7 @@ def _measure(model: LanguageModel) -> tuple[float, float, float]:
     step = torch.finfo(tree.dtype).eps * float(tree.abs().max())
     if model.adapter.config._attn_implementation == "eager":
         step = max(step, 1e-7)  # eager attention takes its softmax in float32 whatever the dtype
-    return difference, max(step, min(control, CREDIBLE * step)), effect
+    return difference, max(step, min(control, effect / SHARE / PLAIN)), effect
 
 
 def _plain(model: LanguageModel, tokens: list[int]) -> Tensor:

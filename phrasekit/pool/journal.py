@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from phrasekit.pool.pool import Phrase, PhrasePool
+from phrasekit.pool.phrase import Phrase
+from phrasekit.pool.pool import PhrasePool
 from phrasekit.trace.records import PhraseRecord, PoolRecord
 
 

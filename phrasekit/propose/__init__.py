@@ -2,9 +2,10 @@
 
 from phrasekit.propose.guesses import PoolGuesses
 from phrasekit.propose.harvest import Harvest
+from phrasekit.propose.hybrid import Hybrid
 from phrasekit.propose.lengthen import Lengthen
 from phrasekit.propose.lookup import PromptLookup
 from phrasekit.propose.model import ModelProposer
 from phrasekit.propose.window import LookaheadWindow
 
-__all__ = ["Harvest", "Lengthen", "LookaheadWindow", "ModelProposer", "PoolGuesses", "PromptLookup"]
+__all__ = ["Harvest", "Hybrid", "Lengthen", "LookaheadWindow", "ModelProposer", "PoolGuesses", "PromptLookup"]

@@ -8,8 +8,8 @@ from phrasekit.decode.knobs import Knobs
 from phrasekit.decode.proposer import Proposer, Verdict
 from phrasekit.pool import harvest
 from phrasekit.pool.journal import PoolJournal
-from phrasekit.pool.pool import COMMITTED, DISCARDED
-from phrasekit.pool.pool import SUFFIX as REPAIRED
+from phrasekit.pool.phrase import COMMITTED, DISCARDED
+from phrasekit.pool.phrase import SUFFIX as REPAIRED
 from phrasekit.trace.records import SUFFIX
 
 

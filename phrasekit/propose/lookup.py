@@ -28,23 +28,28 @@ class PromptLookup(Proposer):
 
     def propose(self, draft: Draft) -> None:
         """See `Proposer.propose`."""
-        knobs = draft.knobs
-        if not knobs.lookup:
-            return
-        self._index(draft.context, knobs.lookup_ngram)
-        copied = self.continuation(draft.context, min(knobs.lookup, draft.tree.limit), knobs.lookup_ngram)
+        copied, _ = self.find(draft)
         draft.tree.extend_trunk(copied, [LOOKUP] * len(copied), [-1] * len(copied))
 
-    def continuation(self, context: Sequence[int], count: int, ngram: int) -> list[int]:
-        """Up to `count` tokens that followed the longest known n-gram at the end of `context`."""
+    def find(self, draft: Draft) -> tuple[list[int], int]:
+        """What followed the last tokens before, and how many of them matched."""
+        knobs = draft.knobs
+        count = min(knobs.lookup, draft.tree.limit)
+        if count < 1:
+            return [], 0
+        self._index(draft.context, knobs.lookup_ngram)
+        return self._continuation(draft.context, count, knobs.lookup_ngram)
+
+    def _continuation(self, context: Sequence[int], count: int, ngram: int) -> tuple[list[int], int]:
+        """`count` tokens that followed the longest known n-gram at the end of `context`, and its length."""
         for size in range(min(ngram, len(context) - 1), 0, -1):
             end = self._ends.get(tuple(context[-size:]))
             if end is not None:
                 copied = list(context[end : end + count])
                 while len(copied) < count:
                     copied.append(copied[len(copied) - (len(context) - end)])
-                return copied
-        return []
+                return copied, size
+        return [], 0
 
     def _index(self, context: Sequence[int], ngram: int) -> None:
         """Note n-grams that end before the last token, so that every one has a continuation."""

@@ -15,7 +15,7 @@ from phrasekit.decode.knobs import Knobs
 from phrasekit.decode.proposer import Draft, Proposer, Verdict
 from phrasekit.decode.tree import ROOT
 from phrasekit.pool.journal import PoolJournal
-from phrasekit.pool.pool import WINDOW
+from phrasekit.pool.phrase import WINDOW
 
 Levels = list[list[int]]
 
