@@ -1,0 +1,5 @@
+"""The command line: `phrasekit demo | generate | step | compare | trace | methods | bench`."""
+
+from phrasekit.cli.program import main
+
+__all__ = ["main"]

@@ -1,0 +1,143 @@
+"""`phrasekit generate`: text as it arrives, or JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from phrasekit.cli.files import writable
+from phrasekit.cli.interrupt import follow, interruptible
+from phrasekit.cli.program import BAD_INPUT, INTERRUPTED
+from phrasekit.cli.prompts import Prompt, prompt_options
+from phrasekit.cli.request import Request, method_option, request_options
+from phrasekit.cli.terminal import err, one_line, readable, watched
+from phrasekit.trace import Trace, measure, save_trace
+
+if TYPE_CHECKING:
+    from phrasekit.api import Decoding
+
+Show = Callable[[str], None]
+
+
+@click.command()
+@prompt_options()
+@method_option
+@request_options
+@click.option("--trace", type=click.Path(dir_okay=False), help="Record the run in this file (JSON Lines).")
+@click.option("--jsonl", is_flag=True, help="One JSON line with text, tokens and metrics.")
+@click.option("--stats", is_flag=True, help="The run's numbers on standard error.")
+@click.option("--fresh-pool", is_flag=True, help="With --prompts: an empty phrase pool for every prompt.")
+def generate(
+    request: Request,
+    prompts: list[Prompt],
+    many: bool,
+    method: str,
+    trace: str | None,
+    jsonl: bool,
+    stats: bool,
+    fresh_pool: bool,
+) -> None:
+    """Decode PROMPT and stream the text to standard output.
+
+    With --prompts, every prompt gives one JSON line: text, tokens, finish_reason and metrics. The phrase
+    pool lives across the prompts. Several traces are numbered: run.jsonl becomes run-1.jsonl, run-2.jsonl …
+
+    Ctrl-C ends within one iteration and keeps what was made; the exit status is then 130.
+    """
+    records = None if trace is None else writable(trace)
+    session = _Session(request, method, jsonl=jsonl or many, fresh_pool=fresh_pool)
+    status = session.run(prompts, records, many=many)
+    if stats:
+        err().print(str(measure(*session.traces)), soft_wrap=True)
+    click.get_current_context().exit(status)
+
+
+class _Session:
+    """The prompts of one call, the pool they share, and what came of them."""
+
+    def __init__(self, request: Request, method: str, *, jsonl: bool, fresh_pool: bool) -> None:
+        self.traces: list[Trace] = []
+        self._request, self._method, self._jsonl, self._fresh_pool = request, method, jsonl, fresh_pool
+
+    def run(self, prompts: list[Prompt], records: Path | None, *, many: bool) -> int:
+        """Decode every prompt; return the exit status."""
+        pair = self._request.load([self._method])
+        from phrasekit.pool import PhrasePool
+
+        pool, status = PhrasePool(), 0
+        with interruptible() as stopped:
+            for number, prompt in enumerate(prompts, start=1):
+                if stopped():
+                    break
+                place = records and (_numbered(records, number) if many else records)
+                decoding = None
+                try:
+                    shared = None if self._fresh_pool else pool
+                    decoding = self._request.decoding(pair, self._method, prompt, pool=shared)
+                    self._decode(decoding, stopped, place, {"index": number} if many else {})
+                except (ValueError, TypeError, ArithmeticError) as error:
+                    if not many:
+                        raise
+                    status = BAD_INPUT
+                    _refuse(number, error, begun=decoding is not None)
+        return INTERRUPTED if stopped() else status
+
+    def _decode(
+        self, decoding: Decoding, stopped: Callable[[], bool], record: Path | None, label: dict[str, Any]
+    ) -> None:
+        shown, show = 0, _ignore if self._jsonl else _shower()
+        try:
+            for _ in follow(decoding, stopped):
+                show(decoding.text[shown:])
+                shown = len(decoding.text)
+        finally:
+            show(decoding.text[shown:])
+            self._keep(decoding, record, label)
+        if not self._jsonl and watched():
+            click.echo()
+
+    def _keep(self, decoding: Decoding, record: Path | None, label: dict[str, Any]) -> None:
+        result = decoding.result()
+        self.traces.append(result.trace)
+        if self._jsonl:
+            line = {
+                **label,
+                "text": result.text,
+                "tokens": result.tokens,
+                "finish_reason": result.finish_reason,
+                "metrics": result.trace.metrics().as_dict(),
+            }
+            click.echo(json.dumps(line))
+        if record is not None:
+            save_trace(result.trace, record)
+
+
+def _shower() -> Show:
+    """Write to a pipe what the model said, to a terminal what is safe to show."""
+    terminal = watched()
+
+    def show(text: str) -> None:
+        if text:
+            click.echo(readable(text) if terminal else text, nl=False, color=True)  # color: leave it alone
+
+    return show
+
+
+def _ignore(text: str) -> None:
+    pass
+
+
+def _refuse(number: int, error: Exception, *, begun: bool) -> None:
+    """Say why a prompt gave no text, or no more of it, and let the others go on."""
+    message = one_line(error)
+    if not begun:
+        click.echo(json.dumps({"index": number, "error": message}))
+    click.echo(f"Error: prompt {number}: {message}", err=True)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.stem}-{number}{path.suffix}")

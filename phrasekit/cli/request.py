@@ -1,0 +1,150 @@
+"""What a command was asked to decode with, checked before a model loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from phrasekit.cli.knobs import KNOBS, knob_options
+from phrasekit.cli.prompts import Command, Decorator, Prompt
+from phrasekit.cli.terminal import working
+
+if TYPE_CHECKING:
+    from phrasekit.api import Decoding
+    from phrasekit.lm import Pair
+    from phrasekit.pool import PhrasePool
+
+_MODELS = (
+    click.option("--target", help="Hub name, folder or GGUF file.  [the embedded pair]"),
+    click.option("--draft", help="The same for the draft model; it must share the tokenizer."),
+    click.option("--smaller", help="A second draft model, for the method cascade."),
+    click.option("--device", default="cpu", show_default=True, help="Such as cpu, cuda or cuda:1."),
+    click.option("--dtype", help="Such as bfloat16.  [float32 on a CPU, the checkpoint's own elsewhere]"),
+    click.option(
+        "--attention",
+        type=click.Choice(("sdpa", "eager")),
+        default="sdpa",
+        show_default=True,
+        help="Attention implementation.",
+    ),
+    click.option("--trust-remote-code", is_flag=True, help="Run code that a model repository brings."),
+)
+RULES = ("match", "rejection")
+
+# name → type, default, meaning
+SETTINGS: Mapping[str, tuple[Any, Any, str]] = {
+    "max_new_tokens": (int, 128, "Tokens to generate at most."),
+    "min_new_tokens": (int, 0, "No end token before this many tokens."),
+    "temperature": (float, 0.0, "0 is greedy."),
+    "top_k": (int, 0, "Sample among the k likeliest; 0 keeps all."),
+    "top_p": (float, 1.0, "Sample among the likeliest that hold this probability; 1 keeps all."),
+    "min_p": (float, 0.0, "Drop tokens less likely than this share of the likeliest; 0 drops none."),
+    "repetition_penalty": (float, 1.0, "Over 1 makes tokens already seen less likely; 1 is off."),
+    "presence_penalty": (float, 0.0, "Taken off the score of tokens already generated; 0 is off."),
+    "seed": (int, 0, "Same seed, same text, whatever the method."),
+    "rule": (
+        click.Choice(RULES),
+        "match",
+        "How sampling accepts proposals; rejection is the textbook's.",
+    ),
+}
+_STOP = click.option("--stop", multiple=True, help="String that ends the text; may be repeated.")
+_MODEL_NAMES = ("target", "draft", "smaller", "device", "dtype", "attention", "trust_remote_code")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Models, knobs and settings as the user gave them.
+
+    Attributes:
+        models: arguments of `load_pair`.
+        changes: the knobs given, by name.
+        settings: arguments of `phrasekit.decoder`: limits and sampling.
+    """
+
+    models: Mapping[str, Any] = field(default_factory=lambda: {"target": None, "draft": None})
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any]
+
+    def check(self, methods: Iterable[str]) -> None:
+        """Refuse what can be refused without a model.
+
+        Raises:
+            ValueError: an unknown method, a method without its draft, a value outside its bounds.
+        """
+        with working("Starting"):
+            from phrasekit.decode import Knobs, Limits, Sampling
+            from phrasekit.methods import METHODS
+        for name in methods:
+            if name not in METHODS:
+                raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
+            if METHODS[name].drafts and self.models["target"] and not self.models["draft"]:
+                raise ValueError(
+                    f"method {name!r} needs a draft model, but only a target was given; name one "
+                    "with --draft, or take prompt_lookup or lookahead"
+                )
+        Knobs().but(**self.changes)
+        limits = {name: value for name, value in self.settings.items() if name in ("max_new_tokens", "stop")}
+        Limits(**limits)
+        Sampling(**{name: value for name, value in self.settings.items() if name not in limits})
+
+    def load(self, methods: Iterable[str]) -> Pair:
+        """Check everything, then load the models."""
+        self.check(methods)
+        from phrasekit.lm import load_pair
+        from phrasekit.lm.load import quiet
+
+        quiet()
+        with working(f"Loading {'the models' if self.models['target'] else 'the embedded pair'}"):
+            return load_pair(**self.models)
+
+    def decoding(
+        self, pair: Pair, method: str, prompt: Prompt, *, pool: PhrasePool | None = None
+    ) -> Decoding:
+        """A run that waits before its first iteration."""
+        from phrasekit.api import decoder
+        from phrasekit.methods import knobs_of, method_of
+
+        knobs = knobs_of(method_of(method, pair), pair, None).but(**self.changes)
+        return decoder(pair, prompt, method=method, knobs=knobs, pool=pool, **self.settings)
+
+
+def request_options(command: Command) -> Command:
+    """Options for models, knobs and settings; the command gets them as one `request`."""
+
+    @wraps(command)
+    def run(**given: Any) -> Any:
+        return command(request=_request(given), **given)
+
+    options: tuple[Decorator, ...] = (*_MODELS, *_setting_options(), _STOP, knob_options)
+    decorated: Command = run
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated
+
+
+def method_option(command: Command) -> Command:
+    """The option --method."""
+    return click.option(
+        "--method", default="ouroboros", show_default=True, help="A name that `phrasekit methods` lists."
+    )(command)
+
+
+def _request(given: dict[str, Any]) -> Request:
+    """Take the options of a request out of all that were given."""
+    changes = {name: given.pop(name) for name in KNOBS}
+    return Request(
+        models={name: given.pop(name) for name in _MODEL_NAMES},
+        changes={name: value for name, value in changes.items() if value is not None},
+        settings={name: given.pop(name) for name in (*SETTINGS, "stop")},
+    )
+
+
+def _setting_options() -> Iterator[Decorator]:
+    for name, (kind, default, meaning) in SETTINGS.items():
+        flag = "--" + name.replace("_", "-")
+        yield click.option(flag, name, type=kind, default=default, show_default=True, help=meaning)
