@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasekit.cli.demo import PROMPT
-from phrasekit.cli.figures import one_below_another, verdict
+from phrasekit.cli.figures import SHORT, one_below_another, verdict
 from phrasekit.cli.files import writable
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import INTERRUPTED
@@ -22,12 +22,10 @@ from phrasekit.cli.terminal import out, say, working
 if TYPE_CHECKING:
     from phrasekit.lm import Pair
 
-METHODS = "vanilla,speculative,prompt_lookup,lookahead,cascade,ouroboros"
-
 
 @click.command()
 @prompt_options(default=PROMPT)
-@click.option("--methods", default=METHODS, show_default=True, help="Names that `phrasekit methods` lists.")
+@click.option("--methods", help="Names that `phrasekit methods` lists, with commas.  [all but the ablations]")
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True, help="Timed rounds.")
 @click.option("--fresh-pool", is_flag=True, help="An empty phrase pool for every prompt too.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write all numbers to this file.")
@@ -36,7 +34,7 @@ def compare(
     request: Request,
     prompts: list[Prompt],
     many: bool,  # noqa: ARG001 (the table is the same)
-    methods: str,
+    methods: str | None,
     repeats: int,
     fresh_pool: bool,
     json_file: str | None,
@@ -46,7 +44,7 @@ def compare(
     Plain decoding (vanilla) always runs too, as the measure. Without a prompt a bundled one is taken.
     Ctrl-C shows the rounds that are over.
     """
-    names = list(dict.fromkeys([PLAIN, *(name.strip() for name in methods.split(",") if name.strip())]))
+    names = _every_method(request) if methods is None else _names(methods)
     file = None if json_file is None else writable(json_file)
     pair = request.load(names)
     race = Race(request=request, prompts=prompts, methods=names, repeats=repeats, fresh_pool=fresh_pool)
@@ -60,12 +58,27 @@ def compare(
     click.get_current_context().exit(status)
 
 
+def _names(methods: str) -> list[str]:
+    return list(dict.fromkeys([PLAIN, *(name.strip() for name in methods.split(",") if name.strip())]))
+
+
+def _every_method(request: Request) -> list[str]:
+    """All that the models allow, without the ablations."""
+    with working("Starting"):
+        from phrasekit.methods import METHODS
+    drafts = request.models["target"] is None or request.models["draft"] is not None
+    return [name for name, method in METHODS.items() if "-no-" not in name and (drafts or not method.drafts)]
+
+
 def _report(laps: Mapping[str, list[Lap]], pair: Pair, race: Race) -> None:
     console, results = out(), list(standings(laps))
     if not results:
         say(console, "Stopped before the first round was over: nothing to compare.")
         return
     console.print(one_below_another(results))
+    console.print()
+    say(console, SHORT)
+    console.print()
     for line in verdict(results):
         say(console, line)
     say(console, how_measured(laps, pair, fresh_pool=race.fresh_pool))

@@ -90,7 +90,9 @@ def _compare(console: Console, laps: dict[str, list[Lap]], pair: Pair) -> None:
     results = list(standings(laps))
     if not results:
         return
+    console.print()
     console.print(side_by_side(results))
+    console.print()
     for line in verdict(results):
         say(console, Text(line, style="bold"))
     say(console, how_measured(laps, pair, fresh_pool=True))

@@ -12,8 +12,6 @@ from phrasekit.trace import Metrics
 
 ABSENT = "-"
 
-_Column = tuple[str, Callable[[Standing], str]]
-
 
 ENDINGS: Mapping[str, str] = {
     "eos": "ended by the model's end token",
@@ -40,42 +38,58 @@ def mean_matches(metrics: Metrics) -> float | None:
     return metrics.matches / metrics.drafting if metrics.drafting else None
 
 
-_COLUMNS: Sequence[_Column] = (
-    ("speed, plain = 1", lambda s: f"{number(s.ratio)} ×"),
-    ("range", lambda s: ABSENT if s.method == PLAIN else f"{number(s.slowest)}-{number(s.fastest)}"),
-    ("tokens / s", lambda s: f"{s.metrics.emitted / s.seconds:.0f}"),
-    ("tokens per target forward", lambda s: number(s.metrics.block_efficiency)),
-    (
-        "draft forwards per token",
-        lambda s: number(s.metrics.draft_forwards_per_token) if s.metrics.draft_forwards else ABSENT,
-    ),
-    ("pool hit rate", lambda s: percent(s.metrics.hit_rate)),
-    ("mean #Match", lambda s: number(mean_matches(s.metrics))),
-    ("mean A", lambda s: number(s.metrics.mean_accepted)),
-    ("same output as plain", lambda s: "yes" if s.identical else "NO"),
+def _range(result: Standing) -> str:
+    same = result.slowest == result.fastest
+    return ABSENT if same else f"{number(result.slowest)}-{number(result.fastest)}"
+
+
+def _drafts(metrics: Metrics) -> str:
+    return number(metrics.draft_forwards_per_token) if metrics.draft_forwards else ABSENT
+
+
+# in words, in short, value
+_COLUMNS: Sequence[tuple[str, str, Callable[[Standing], str]]] = (
+    ("speed, plain = 1", "speed", lambda s: f"{number(s.ratio)} ×"),
+    ("range of the rounds", "range", _range),
+    ("tokens / s", "tok/s", lambda s: f"{s.metrics.emitted / s.seconds:.0f}"),
+    ("tokens per target forward", "η", lambda s: number(s.metrics.block_efficiency)),
+    ("draft forwards per token", "draft", lambda s: _drafts(s.metrics)),
+    ("pool hit rate", "hits", lambda s: percent(s.metrics.hit_rate)),
+    ("mean #Match", "#Match", lambda s: number(mean_matches(s.metrics))),
+    ("mean A", "A", lambda s: number(s.metrics.mean_accepted)),
+    ("same output as plain", "same", lambda s: "yes" if s.identical else "NO"),
+)
+SHORT = (
+    "speed: plain = 1 · η: tokens per target forward · draft: draft forwards per token · hits: pool lookups "
+    "that returned a phrase · #Match, A: means over iterations that drafted · same: output as plain decoding"
 )
 
 
 def side_by_side(results: Sequence[Standing]) -> Table:
     """One column per method; for two or three of them."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table()
     table.add_column("")
     for result in results:
         table.add_column("plain" if result.method == PLAIN else result.method, justify="right")
-    for name, value in _COLUMNS:
-        table.add_row(name, *map(value, results))
+    for words, _, value in _COLUMNS:
+        table.add_row(words, *map(value, results))
     return table
 
 
 def one_below_another(results: Iterable[Standing]) -> Table:
-    """One row per method."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for name, _ in _COLUMNS:
-        table.add_column(name, justify="right")
+    """One row per method; `SHORT` explains the columns."""
+    table = plain_table()
+    table.add_column("method", overflow="fold")
+    for _, short, _ in _COLUMNS:
+        table.add_column(short, justify="right", no_wrap=True)
     for result in results:
-        table.add_row(result.method, *(value(result) for _, value in _COLUMNS))
+        table.add_row(result.method, *(value(result) for _, _, value in _COLUMNS))
     return table
+
+
+def plain_table() -> Table:
+    """A table with a line below its head and no other."""
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
 
 
 def verdict(results: Iterable[Standing]) -> Iterator[str]:
@@ -84,7 +98,7 @@ def verdict(results: Iterable[Standing]) -> Iterator[str]:
         if result.method == PLAIN:
             continue
         if not result.identical:
-            yield f"{result.method} gave other tokens than plain decoding; low precision or --rule may do that."
+            yield f"{result.method} gave other tokens than plain decoding: low precision or --rule rejection?"
         same = "the same tokens " if result.identical else ""
         speed = f"at {number(result.ratio)} × the speed of plain decoding"
         yield f"{result.method}: {same}{speed}, {_way(result)}."
@@ -128,7 +142,7 @@ _FIGURES: Sequence[tuple[str, Callable[[Metrics], str], str]] = (
 
 def metrics_table(metrics: Metrics) -> Table:
     """The numbers of a run with what they mean."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table()
     table.add_column("figure", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("meaning")

@@ -49,7 +49,7 @@ def generate(
     Ctrl-C ends within one iteration and keeps what was made; the exit status is then 130.
     """
     records = None if trace is None else writable(trace)
-    session = _Session(request, method, jsonl=jsonl or many, fresh_pool=fresh_pool)
+    session = _Session(request, method, jsonl=jsonl or many, stats=stats, fresh_pool=fresh_pool)
     status = session.run(prompts, records, many=many)
     if stats:
         err().print(str(measure(*session.traces)), soft_wrap=True)
@@ -59,9 +59,10 @@ def generate(
 class _Session:
     """The prompts of one call, the pool they share, and what came of them."""
 
-    def __init__(self, request: Request, method: str, *, jsonl: bool, fresh_pool: bool) -> None:
-        self.traces: list[Trace] = []
-        self._request, self._method, self._jsonl, self._fresh_pool = request, method, jsonl, fresh_pool
+    def __init__(self, request: Request, method: str, *, jsonl: bool, stats: bool, fresh_pool: bool) -> None:
+        self.traces: list[Trace] = []  # kept for statistics only
+        self._request, self._method = request, method
+        self._jsonl, self._stats, self._fresh_pool = jsonl, stats, fresh_pool
 
     def run(self, prompts: list[Prompt], records: Path | None, *, many: bool) -> int:
         """Decode every prompt; return the exit status."""
@@ -94,15 +95,16 @@ class _Session:
             for _ in follow(decoding, stopped):
                 show(decoding.text[shown:])
                 shown = len(decoding.text)
+            show(decoding.text[shown:])  # what was held back for an unfinished character
         finally:
-            show(decoding.text[shown:])
             self._keep(decoding, record, label)
         if not self._jsonl and watched():
             click.echo()
 
     def _keep(self, decoding: Decoding, record: Path | None, label: dict[str, Any]) -> None:
         result = decoding.result()
-        self.traces.append(result.trace)
+        if self._stats:
+            self.traces.append(result.trace)
         if self._jsonl:
             line = {
                 **label,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import click
-from rich import box
-from rich.table import Table
 
+from phrasekit.cli.figures import plain_table
 from phrasekit.cli.terminal import out, working
 
 
@@ -14,7 +13,7 @@ def methods() -> None:
     """List every method with what it needs."""
     with working("Starting"):
         from phrasekit.methods import METHODS
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = plain_table()
     table.add_column("method", no_wrap=True)
     table.add_column("draft model")
     table.add_column("what it does")

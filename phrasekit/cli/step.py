@@ -80,8 +80,8 @@ class _Walk:
             return
         self._console.print()
         say(self._console, story(trace), indent=2)
+        say(self._console, f"\nThe run {ENDINGS[trace.finish_reason]}.\n")
         self._console.print(metrics_table(trace.metrics()))
-        say(self._console, f"The run {ENDINGS[trace.finish_reason]}.")
 
     def _advance(self, *, to_the_end: bool) -> bool:
         """One iteration or all that are left; whether Ctrl-C was pressed."""

@@ -78,7 +78,7 @@ def say(console: Console, text: Text | str, *, indent: int = 0, hanging: int = 0
     whole = Text(text) if isinstance(text, str) else text
     for number, line in enumerate(whole.wrap(console, console.width - indent - hanging)):
         line.rstrip()
-        margin = indent + hanging * (number > 0)
+        margin = (indent + hanging * (number > 0)) * bool(line)
         console.print(Text.assemble(" " * margin, line), no_wrap=True, overflow="ignore", crop=False)
 
 

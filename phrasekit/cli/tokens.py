@@ -26,7 +26,7 @@ MEANINGS = {
     PHRASE: "pool phrase in the draft",
     SUFFIX: "pool phrase behind it",
     LOOKUP: "copied",
-    TARGET: "target's own",
+    TARGET: "target",
 }
 RESERVED = "«»¦"
 LONGEST = 40  # columns of one token

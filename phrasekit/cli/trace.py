@@ -46,7 +46,7 @@ def summary(file: str, as_json: bool) -> None:
         click.echo(json.dumps(_numbers(run), indent=2))
         return
     console = out()
-    say(console, f"{one_line(run.method)}, {ENDINGS[run.finish_reason]}")
+    say(console, f"{one_line(run.method)}, {ENDINGS[run.finish_reason]}\n")
     console.print(metrics_table(run.metrics()))
 
 

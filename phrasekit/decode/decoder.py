@@ -15,6 +15,7 @@ from torch import Tensor
 
 from phrasekit.decode.knobs import Knobs
 from phrasekit.decode.picker import GreedyPicker, Picker, Rows
+from phrasekit.decode.prefix import common_prefix
 from phrasekit.decode.proposer import Draft, Proposer, Verdict
 from phrasekit.decode.stopping import Limits, StopText, cut
 from phrasekit.decode.tree import TokenTree
@@ -140,7 +141,7 @@ class Decoder:
 
         A draft decoder follows its target this way: what the target accepted stays cached.
         """
-        common = _common_prefix(self.context, context)
+        common = common_prefix(self.context, context)
         self._session.crop(min(self._session.length, common, len(context) - 1))
         self.context[common:] = context[common:]
         self.finish_reason = ""
@@ -282,17 +283,6 @@ class Laps:
 def _plain(knobs: Knobs) -> Mapping[str, object]:
     """Knobs as plain values, made once: every iteration of a run has the same."""
     return knobs.as_dict()
-
-
-def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
-    size = min(len(left), len(right))
-    if left[:size] == right[:size]:
-        return size
-    low = 0
-    for block in (256, 16, 1):  # whole blocks compare in C
-        while left[low : low + block] == right[low : low + block]:
-            low += block
-    return low
 
 
 def _check_prompt(prompt: Sequence[int], model: LanguageModel) -> None:

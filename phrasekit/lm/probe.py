@@ -3,9 +3,9 @@
 A root with two children and a grandchild is run as one tree and each of its paths as plain tokens
 without cache or mask. If a sibling is visible, a position is off or a mask is ignored, the logits
 differ by far more than one-row and many-row forwards of the same tokens do. How much rounding is
-ordinary is measured on the model itself; half precision rounds so coarsely that a difference must
-also be small beside what a model without a mask would show, and so must the measured rounding, which
-a model that looks ahead would inflate.
+ordinary is measured on the model itself, but not believed beyond what its dtype explains: a model that
+looks ahead would inflate it. Half precision rounds so coarsely that a difference must also be small
+beside what a model without a mask would show.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ PARENTS = (-1, -1, 1)
 PATHS = ((0,), (1, 2))
 SLACK = 64  # times the ordinary difference that is refused whatever its cause
 PLAIN = 4  # times that difference that passes whatever a missing mask would do
-SHARE = 8  # a difference between the two must stay this many times under that of a missing mask
+SHARE = 16  # a difference between the two must stay this many times under that of a missing mask
+CREDIBLE = 256  # units in the last place at the top logit that rounding may come to
 FAILURES = (RuntimeError, ValueError, TypeError, IndexError, AttributeError, NotImplementedError)
 
 
@@ -73,7 +74,7 @@ def _measure(model: LanguageModel) -> tuple[float, float, float]:
     step = torch.finfo(tree.dtype).eps * float(tree.abs().max())
     if model.adapter.config._attn_implementation == "eager":
         step = max(step, 1e-7)  # eager attention takes its softmax in float32 whatever the dtype
-    return difference, max(step, min(control, effect / SHARE / PLAIN)), effect
+    return difference, max(step, min(control, CREDIBLE * step, effect / SHARE / PLAIN)), effect
 
 
 def _plain(model: LanguageModel, tokens: list[int]) -> Tensor:

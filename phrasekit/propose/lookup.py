@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from phrasekit.decode.knobs import Knobs
+from phrasekit.decode.prefix import common_prefix
 from phrasekit.decode.proposer import Draft, Proposer
 from phrasekit.trace.records import LOOKUP
 
@@ -17,14 +18,14 @@ class PromptLookup(Proposer):
     """
 
     def __init__(self) -> None:
-        self._ends: dict[tuple[int, ...], int] = {}  # n-gram → where its latest occurrence ends
-        self._indexed = 0
+        self._ends: dict[tuple[int, ...], list[int]] = {}  # n-gram → where it ends, latest last
+        self._indexed: list[int] = []
         self._ngram = 0
 
     def start(self, prompt: Sequence[int], knobs: Knobs) -> None:
         """See `Proposer.start`."""
         self._ends.clear()
-        self._indexed = 0
+        self._indexed = []
 
     def propose(self, draft: Draft) -> None:
         """See `Proposer.propose`."""
@@ -43,7 +44,7 @@ class PromptLookup(Proposer):
     def _continuation(self, context: Sequence[int], count: int, ngram: int) -> tuple[list[int], int]:
         """`count` tokens that followed the longest known n-gram at the end of `context`, and its length."""
         for size in range(min(ngram, len(context) - 1), 0, -1):
-            end = self._ends.get(tuple(context[-size:]))
+            end = self._latest(context, size)
             if end is not None:
                 copied = list(context[end : end + count])
                 while len(copied) < count:
@@ -51,12 +52,24 @@ class PromptLookup(Proposer):
                 return copied, size
         return [], 0
 
+    def _latest(self, context: Sequence[int], size: int) -> int | None:
+        """Where the last `size` tokens ended before; places that hold other tokens by now are dropped."""
+        ngram = tuple(context[-size:])
+        ends = self._ends.get(ngram, [])
+        while ends and not (ends[-1] < len(context) and tuple(context[ends[-1] - size : ends[-1]]) == ngram):
+            ends.pop()
+        return ends[-1] if ends else None
+
     def _index(self, context: Sequence[int], ngram: int) -> None:
-        """Note n-grams that end before the last token, so that every one has a continuation."""
-        if self._ngram != ngram or self._indexed > len(context):
+        """Note n-grams that end before the last token, so that every one has a continuation.
+
+        Under a draft decoder the context may take another course: what the target refused is replaced.
+        """
+        if self._ngram != ngram:
             self._ends.clear()
-            self._indexed, self._ngram = 0, ngram
-        for end in range(self._indexed + 1, len(context)):
+            self._indexed, self._ngram = [], ngram
+        known = common_prefix(self._indexed, context[:-1])
+        self._indexed[known:] = context[known:-1]
+        for end in range(known + 1, len(context)):
             for size in range(1, min(ngram, end) + 1):
-                self._ends[tuple(context[end - size : end])] = end
-        self._indexed = max(self._indexed, len(context) - 1)
+                self._ends.setdefault(tuple(context[end - size : end]), []).append(end)

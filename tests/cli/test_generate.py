@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 
@@ -231,6 +232,18 @@ def test_a_break_inside_an_iteration_keeps_those_before(call, pair, at_step, tmp
     trace = pk.load_trace(file)
     assert (len(trace.iterations), trace.finish_reason) == (2, "cancelled")
     assert result.stdout == pair.tokenizer.decode(trace.tokens)
+
+
+def test_a_reader_that_leaves_costs_nothing_that_was_made(call, monkeypatch, tmp_path):
+    def leave(text):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(generate, "_shower", lambda: leave)
+    file = tmp_path / "run.jsonl"
+    result = call("generate", PROMPT, "--max-new-tokens", "64", "--trace", str(file))
+    assert (result.exit_code, result.stderr) == (1, "")
+    trace = pk.load_trace(file)
+    assert (len(trace.iterations), trace.finish_reason) == (1, "cancelled")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 
 import pytest
 
 import phrasekit as pk
+from phrasekit import lm
 from phrasekit.cli.figures import one_below_another, side_by_side, verdict
 from phrasekit.cli.race import Lap, standings
 from phrasekit.trace import Trace
@@ -78,6 +80,17 @@ def test_methods_take_turns_and_agree(call, tmp_path):
         (shown,) = [line for line in result.stdout.splitlines() if line.split()[:1] == [row["method"]]]
         assert f" {row['ratio_to_plain']:.2f} ×" in shown
         assert shown.split()[-1] == "yes"
+
+
+@pytest.mark.parametrize("drafts", [True, False])
+def test_without_a_choice_every_method_runs_that_can(call, pair, monkeypatch, drafts):
+    models = pair if drafts else replace(pair, draft=None)
+    monkeypatch.setattr(lm, "load_pair", lambda **_: models)
+    options = ("--max-new-tokens", "2", "--repeats", "1", *([] if drafts else ["--target", "some/model"]))
+    shown = call("compare", PROMPT, *options).stdout.splitlines()
+    for name, method in pk.METHODS.items():
+        runs = (drafts or not method.drafts) and not name.startswith("ouroboros-no-")
+        assert runs == any(line.split()[:1] == [name] for line in shown)
 
 
 def test_the_pool_lives_across_prompts_unless_it_is_fresh(call, tmp_path):
