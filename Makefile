@@ -20,10 +20,10 @@ help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-8s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/.core  ## step through Ouroboros on the embedded model pair
-	$(BIN)/phrasekit demo $(ARGS)
+	$(KEEP_MEMORY) $(BIN)/phrasekit demo $(ARGS)
 
 test: lint  ## lint, then run every test (what CI runs)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.test  ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .

@@ -3,8 +3,8 @@
 Copies from the context, pool phrases and the draft model's chain hang from the same root and share
 prefixes. Before each iteration three ways (all of these, all but the draft, nothing) are compared
 by what they earned lately, tokens per millisecond, in the same situation: how far the last tokens
-match earlier text. So a text that copies itself is copied, one that does not is drafted, and where nothing pays
-decoding is plain. The choice changes the work, never the text.
+match earlier text. So a text that copies itself is copied, one that does not is drafted, and where
+nothing pays decoding is plain. The choice changes the work, never the text.
 """
 
 from __future__ import annotations
