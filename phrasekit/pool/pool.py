@@ -20,7 +20,7 @@ from phrasekit.pool.policy import ORDERS, POLICIES
 Choice = TypeVar("Choice")
 
 BOUNDS = {"per_key": (1, 256), "capacity": (1, 1 << 20), "longest": (2, 1024), "half_life": (0, 1 << 40)}
-HALVED_PER_PHRASE = 64  # counters that may be halved for every new phrase, on average
+HALVED_PER_PHRASE = 8  # counters that may be halved for every new phrase, on average
 
 
 class PhrasePool:
@@ -36,7 +36,7 @@ class PhrasePool:
         order: which phrases a lookup gives first: "recent" the newest, "accepted" those with the most
             accepted tokens.
         half_life: after so many new phrases all counters are halved, so that old fame fades; 0 never,
-            else capacity/64 or more, since halving looks at every phrase.
+            else capacity/8 or more, since halving looks at every phrase.
 
     Attributes:
         age: new phrases since the counters were last halved.

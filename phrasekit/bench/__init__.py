@@ -1,0 +1,1 @@
+"""Measure phrasekit against plain decoding and against its peers, alternating, on public prompts."""

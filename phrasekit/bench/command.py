@@ -1,0 +1,274 @@
+"""`phrasekit bench`: the benchmark, and beside it `agreement` and `sweep`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from phrasekit.bench.options import (
+    KNOBS,
+    MODELS,
+    OUTPUT,
+    WORK,
+    check_families,
+    check_folder,
+    options,
+    read_grid,
+    read_knobs,
+    read_suite,
+    split,
+    with_pair,
+)
+
+if TYPE_CHECKING:
+    from phrasekit.bench.report import Report
+    from phrasekit.bench.runner import Progress
+    from phrasekit.lm import Pair
+
+INTERRUPTED = 130
+FAILED = 1
+
+
+@click.group("bench", invoke_without_command=True)
+@options(MODELS, WORK)
+@click.option("--methods", metavar="NAMES", help="Comma list, or all for the ablations too.  [all but those]")
+@click.option("--peers", metavar="NAMES", help="Comma list, or none.  [all that can run here]")
+@click.option(
+    "--inference-mode/--no-inference-mode",
+    "inference",
+    default=True,
+    show_default=True,
+    help="Run peers inside torch.inference_mode on a CPU, which makes them faster.",
+)
+@KNOBS
+@click.option(
+    "--spec-bench", type=click.Path(dir_okay=False), help="Write Spec-Bench answers, one file each."
+)
+@options(OUTPUT)
+@click.option("--list", "listed", is_flag=True, help="Say which families, methods and peers there are.")
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> None:
+    """Measure every method against plain decoding and against its peers.
+
+    For each prompt every contender runs once, taking turns who begins; all of that is repeated, and the
+    table gives medians over the repeats with their quartiles. Phrase pools live across the prompts of a
+    repeat and start empty in the next. A peer that has several settings races at the one that is fastest
+    on a few prompts beforehand.
+
+    A peer is named whole (assisted) or at one setting (assisted-4). Ctrl-C ends the run and shows what
+    is finished; the exit status is then 130, and 1 where a method's tokens differ from the reference.
+    """
+    if ctx.invoked_subcommand is None:
+        _bench(ctx, **given)
+        return
+    for parameter in ctx.command.params:
+        if ctx.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+            name = ctx.invoked_subcommand
+            raise click.UsageError(
+                f"options of {name} go behind it, but {parameter.opts[-1]} stands before it"
+            )
+
+
+bench = command
+
+
+@with_pair
+def _bench(
+    ctx: click.Context,
+    *,
+    pair: Callable[[], Pair],
+    methods: str | None,
+    peers: str | None,
+    inference: bool,
+    knobs: Sequence[str],
+    fresh_pool: bool,
+    json_file: str | None,
+    spec_bench: str | None,
+    listed: bool,
+    **given: Any,
+) -> None:
+    from phrasekit.bench.table import draw_report, terminal
+
+    if listed:
+        _list()
+        return
+    from phrasekit.bench.entrants import Entrants
+    from phrasekit.methods import METHODS
+
+    if spec_bench is not None:
+        check_folder(spec_bench)
+    suite = read_suite(given)
+    check_families(suite.families)
+    entrants = Entrants(
+        methods=tuple(METHODS) if methods == "all" else split(methods) or (),
+        peers=() if peers == "none" else split(peers),
+        knobs=read_knobs(knobs),
+        fresh_pool=fresh_pool,
+        inference=inference,
+    )
+    entrants.check()
+    models = pair()
+    contenders = entrants.contenders(models, max_new_tokens=suite.max_new_tokens)
+    settings = asdict(suite) | asdict(entrants)
+    with _bar(suite.generations(contenders)) as progress:
+        report = suite.run(models, contenders, settings=settings, progress=progress)
+    terminal().print(draw_report(report))
+    _write(report, models, json_file, spec_bench)
+    ctx.exit(_status(report))
+
+
+@command.command()
+@options(MODELS, WORK)
+@click.option("--method", default="ouroboros", show_default=True, help="Method to try.")
+@click.option(
+    "--grid", multiple=True, required=True, metavar="NAME=V1,V2", help="Values of a knob; may be repeated."
+)
+@KNOBS
+@options(OUTPUT)
+@click.pass_context
+@with_pair
+def sweep(
+    ctx: click.Context,
+    *,
+    pair: Callable[[], Pair],
+    method: str,
+    grid: Sequence[str],
+    knobs: Sequence[str],
+    fresh_pool: bool,
+    json_file: str | None,
+    **given: Any,
+) -> None:
+    """Try every combination of knob values against plain decoding, alternating.
+
+    phrasekit bench sweep --grid gamma=3,4,5,6 --grid guesses=0,2,4
+    """
+    from phrasekit.bench.entrants import Entrants
+    from phrasekit.bench.sweep import grid_contenders
+    from phrasekit.bench.table import draw_sweep, terminal
+
+    suite = read_suite(given, recording=False)
+    check_families(suite.families)
+    values, changes = read_grid(grid), read_knobs(knobs)
+    Entrants(methods=[method], knobs=changes).check()
+    models = pair()
+    contenders = grid_contenders(
+        models,
+        method,
+        values,
+        knobs={**changes.get("", {}), **changes.get(method, {})},
+        max_new_tokens=suite.max_new_tokens,
+        fresh_pool=fresh_pool,
+    )
+    settings = asdict(suite) | {"method": method, "grid": values, "knobs": changes, "fresh_pool": fresh_pool}
+    with _bar(suite.generations(contenders)) as progress:
+        report = suite.run(models, contenders, settings=settings, progress=progress)
+    for family in report.families:
+        terminal().print(draw_sweep(family))
+    _write(report, models, json_file, None)
+    ctx.exit(_status(report))
+
+
+@command.command()
+@options(MODELS)
+@click.option("--family", default="code", show_default=True, help="Kind of prompts.")
+@click.option("--prompts", type=click.IntRange(1), default=40, show_default=True, help="How many.")
+@click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="Prompts to pass over.")
+@click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Limit.")
+@click.option("--gamma", type=click.IntRange(1), default=4, show_default=True, help="Draft length γ.")
+@click.option("--chat", is_flag=True, help="Put prompts through the model's chat template.")
+@options(OUTPUT)
+@click.pass_context
+@with_pair
+def agreement(
+    ctx: click.Context,
+    *,
+    pair: Callable[[], Pair],
+    family: str,
+    prompts: int,
+    offset: int,
+    max_new_tokens: int,
+    gamma: int,
+    chat: bool,
+    json_file: str | None,
+) -> None:
+    """Say how often draft and target agree, on the target's own greedy output."""
+    from phrasekit.bench.agreement import measure_agreement
+    from phrasekit.bench.environment import environment
+    from phrasekit.bench.files import write_json
+    from phrasekit.bench.prompts import encode, load_prompts
+    from phrasekit.bench.table import terminal
+
+    found = load_prompts(family, count=prompts, offset=offset)
+    models = pair()
+    tasks = encode(models, found, max_new_tokens=max_new_tokens, chat=chat)
+    with _bar(len(tasks)) as progress:
+        result = measure_agreement(
+            models, tasks, gamma=gamma, max_new_tokens=max_new_tokens, progress=progress
+        )
+    terminal().print(str(result))
+    if json_file is not None:
+        settings = {"family": family, "prompts": prompts, "offset": offset, "max_new_tokens": max_new_tokens}
+        document = {"environment": environment(models), "settings": settings, **result.as_dict()}
+        write_json(document, Path(json_file))
+    ctx.exit(INTERRUPTED if result.partial else 0)
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Progress]:
+    """A bar on standard error, where somebody watches."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    from phrasekit.bench.table import terminal
+
+    console = terminal(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        # a bar that redraws while a contender runs would take part in its time
+        bar.live.auto_refresh = False
+        task = bar.add_task("", total=total)
+
+        def advance(name: str) -> None:
+            bar.update(task, advance=1, description=f"{name[:32]:32}", refresh=True)
+
+        yield advance
+
+
+def _write(report: Report, pair: Pair, json_file: str | None, spec_bench: str | None) -> None:
+    from phrasekit.bench.files import write_json, write_spec_bench
+
+    if json_file is not None:
+        write_json(report.as_dict(), Path(json_file))
+    if spec_bench is not None:
+        tokenizer = pair.tokenizer
+
+        def decode(ids: Sequence[int]) -> str:
+            return "" if tokenizer is None else str(tokenizer.decode(list(ids), skip_special_tokens=True))
+
+        write_spec_bench(report, Path(spec_bench), decode=decode)
+
+
+def _status(report: Report) -> int:
+    if report.partial:
+        return INTERRUPTED
+    ours = [one for family in report.families for one in family.standings if one.ours]
+    return FAILED if any(one.failure or one.differing for one in ours) else 0
+
+
+def _list() -> None:
+    from phrasekit.bench.peers import PEERS
+    from phrasekit.bench.prompts import FAMILIES
+    from phrasekit.methods import METHODS
+
+    lines = ["Families"]
+    lines += [f"  {name:16}{family.summary}" for name, family in FAMILIES.items()]
+    lines += ["Methods"] + [f"  {name:28}{method.summary}" for name, method in METHODS.items()]
+    lines += ["Peers"]
+    lines += [f"  {name:16}{peer.summary}: {', '.join(peer.variants)}" for name, peer in PEERS.items()]
+    click.echo("\n".join(lines))

@@ -1,0 +1,85 @@
+"""Who takes part in a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from phrasekit.bench.contender import Contender, OwnMethod
+from phrasekit.bench.peers import build_peers, check_peers, installed_peers
+from phrasekit.bench.standings import PLAIN
+from phrasekit.decode import Knobs
+from phrasekit.lm import Pair
+from phrasekit.methods import METHODS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entrants:
+    """Who takes part.
+
+    Attributes:
+        methods: methods of phrasekit; plain decoding always runs. Empty takes all but the ablations.
+        peers: names for `build_peers`; None takes all that can run here.
+        knobs: changes to the tuned knobs, by method; the key "" holds for all.
+        fresh_pool: an empty phrase pool for every prompt.
+        inference: run peers inside `torch.inference_mode`, as phrasekit runs its own forwards.
+    """
+
+    methods: Sequence[str] = ()
+    peers: Sequence[str] | None = None
+    knobs: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    fresh_pool: bool = False
+    inference: bool = True
+
+    def check(self) -> None:
+        """Refuse what can be refused without a model.
+
+        Raises:
+            ValueError: an unknown method, peer or knob, or a knob outside its bounds.
+            ImportError: a peer that is not installed.
+        """
+        check_methods([*self.methods, *(name for name in self.knobs if name)])
+        check_peers(self.peers or ())
+        for changes in self.knobs.values():
+            Knobs().but(**changes)
+
+    def contenders(self, pair: Pair, *, max_new_tokens: int) -> list[Contender]:
+        """Everybody, peers first.
+
+        Raises:
+            ValueError: an unknown method, peer or knob, or one that the pair cannot run.
+            ImportError: a peer that is not installed.
+        """
+        peers = installed_peers(pair) if self.peers is None else self.peers
+        found = build_peers(pair, peers, max_new_tokens=max_new_tokens, inference=self.inference)
+        for name in dict.fromkeys((PLAIN, *(self.methods or default_methods(pair)))):
+            found.append(
+                OwnMethod(
+                    pair,
+                    name,
+                    knobs={**self.knobs.get("", {}), **self.knobs.get(name, {})},
+                    max_new_tokens=max_new_tokens,
+                    fresh_pool=self.fresh_pool,
+                )
+            )
+        return found
+
+
+def check_methods(names: Iterable[str]) -> None:
+    """Refuse names that no method has.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    for name in names:
+        if name not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
+
+
+def default_methods(pair: Pair) -> tuple[str, ...]:
+    """Every method the pair can run, without the ablations."""
+    return tuple(
+        name
+        for name, method in METHODS.items()
+        if "-no-" not in name and (pair.draft is not None or not method.drafts)
+    )

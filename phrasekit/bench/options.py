@@ -1,0 +1,191 @@
+"""Options of `phrasekit bench` and its subcommands, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from phrasekit.bench.suite import Suite
+    from phrasekit.lm import Pair
+
+SWITCH = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
+
+Command = Callable[..., Any]
+
+MODELS = (
+    click.option("--target", help="Hub name, folder or GGUF file.  [the embedded pair]"),
+    click.option("--draft", help="The same for the draft model; it must share the tokenizer."),
+    click.option("--device", default="cpu", show_default=True, help="Such as cpu, cuda or cuda:1."),
+    click.option("--dtype", help="Such as bfloat16.  [float32 on a CPU, the checkpoint's own elsewhere]"),
+    click.option(
+        "--threads", type=click.IntRange(1), default=2, show_default=True, help="Threads for torch on a CPU."
+    ),
+)
+WORK = (
+    click.option(
+        "--family", "families", multiple=True, metavar="NAME", help="Kind of prompts, or all.  [code]"
+    ),
+    click.option("--prompts", type=click.IntRange(1), default=20, show_default=True, help="Per family."),
+    click.option(
+        "--offset", type=click.IntRange(0), default=0, show_default=True, help="Prompts to pass over."
+    ),
+    click.option("--chat", is_flag=True, help="Put prompts through the model's chat template."),
+    click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Limit."),
+    click.option(
+        "--repeats", type=click.IntRange(1), default=3, show_default=True, help="Times all is done."
+    ),
+    click.option(
+        "--warmup", type=click.IntRange(0), default=1, show_default=True, help="Prompts that do not count."
+    ),
+    click.option(
+        "--heat",
+        type=click.IntRange(0),
+        default=6,
+        show_default=True,
+        help="Prompts on which a peer's fastest setting is found beforehand; 0 races all settings.",
+    ),
+    click.option("--fresh-pool", is_flag=True, help="An empty phrase pool for every prompt."),
+    click.option(
+        "--clock",
+        type=click.Choice(("wall", "cpu")),
+        default="wall",
+        show_default=True,
+        help="Processor time, with --threads 1, tells something on a busy machine.",
+    ),
+)
+OUTPUT = (
+    click.option(
+        "--json", "json_file", type=click.Path(dir_okay=False), help="Write everything to this file."
+    ),
+)
+_MODEL_NAMES = ("target", "draft", "device", "dtype")
+KNOBS = click.option(
+    "--knobs",
+    "-k",
+    multiple=True,
+    metavar="[METHOD:]NAME=VALUE",
+    help="Change a tuned knob, for all methods or one; may be repeated.",
+)
+
+
+def options(*groups: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
+    """All options of these groups, in order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def with_pair(command: Command) -> Command:
+    """Load the models that the options name; the command gets `pair`."""
+
+    @wraps(command)
+    def run(*args: Any, **given: Any) -> Any:
+        if (file := given.get("json_file")) is not None:
+            check_folder(file)
+        models = {name: given.pop(name) for name in _MODEL_NAMES}
+        threads = given.pop("threads")
+        return command(*args, pair=lambda: _load(models, threads), **given)
+
+    return run
+
+
+def read_knobs(changes: Sequence[str]) -> dict[str, dict[str, object]]:
+    """Read `gamma=5` and `ouroboros:gamma=5`; the key "" holds for every method.
+
+    Raises:
+        ValueError: something is not of that form.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        method, _, knob = name.rpartition(":")
+        if not (equals and knob and value):
+            raise ValueError(
+                f"a change of knobs must look like gamma=5 or ouroboros:gamma=5, but got {change!r}"
+            )
+        found.setdefault(method.strip(), {}).update(_change(knob, value))
+    return found
+
+
+def read_grid(axes: Sequence[str]) -> dict[str, list[object]]:
+    """Read `gamma=3,4,5`.
+
+    Raises:
+        ValueError: something is not of that form.
+    """
+    found: dict[str, list[object]] = {}
+    for axis in axes:
+        name, _, values = axis.partition("=")
+        parts = split(values) or ()
+        if not name or not parts:
+            raise ValueError(f"a grid must look like gamma=3,4,5, but got {axis!r}")
+        for part in parts:
+            for knob, value in _change(name, part).items():
+                found.setdefault(knob, []).append(value)
+    return found
+
+
+def _change(name: str, text: str) -> dict[str, object]:
+    """One knob with a number, a switch, or the text itself: `Knobs` says what is wrong with it."""
+    from phrasekit.decode.knobs import FLAGS
+
+    knob, text = name.strip().replace("-", "_"), text.strip()
+    if knob in FLAGS:
+        return {knob: SWITCH.get(text.lower(), text)}
+    try:
+        return {knob: int(text)}
+    except ValueError:
+        return {knob: text}
+
+
+def split(names: str | None) -> tuple[str, ...] | None:
+    """The names of a comma list."""
+    return None if names is None else tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def read_suite(given: Mapping[str, Any], **changes: Any) -> Suite:
+    """The suite that the options of `WORK` describe."""
+    from phrasekit.bench.prompts import FAMILIES
+    from phrasekit.bench.suite import Suite
+
+    named = [name for entry in given["families"] for name in split(entry) or ()] or ["code"]
+    families = tuple(FAMILIES) if "all" in named else tuple(dict.fromkeys(named))
+    names = ("prompts", "offset", "repeats", "warmup", "heat", "max_new_tokens", "chat", "clock")
+    return Suite(families=families, **{name: given[name] for name in names}, **changes)
+
+
+def check_families(families: Sequence[str]) -> None:
+    """Find missing files and unknown names before a model loads."""
+    from phrasekit.bench.prompts import load_prompts
+
+    for family in families:
+        load_prompts(family, count=1)
+
+
+def check_folder(name: str) -> None:
+    """Refuse a file to write whose folder is missing, before anything runs."""
+    folder = Path(name).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"a file to write needs an existing folder, but {name!r} has none; make it first"
+        )
+
+
+def _load(models: Mapping[str, Any], threads: int) -> Pair:
+    import torch
+
+    from phrasekit.lm import load_pair
+    from phrasekit.lm.load import quiet
+
+    quiet()
+    torch.set_num_threads(threads)
+    return load_pair(**models)

@@ -1,0 +1,57 @@
+"""A small grid of knobs for one method, every point against plain decoding in alternation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from phrasekit.bench.contender import Contender, OwnMethod
+from phrasekit.bench.standings import PLAIN
+from phrasekit.lm import Pair
+
+MOST_POINTS = 256
+
+
+def grid_contenders(
+    pair: Pair,
+    method: str,
+    grid: Mapping[str, Sequence[object]],
+    *,
+    knobs: Mapping[str, object] | None = None,
+    max_new_tokens: int = 128,
+    fresh_pool: bool = False,
+) -> list[Contender]:
+    """Plain decoding, and the method at every combination of the grid's values.
+
+    Args:
+        pair: models.
+        method: name of the method.
+        grid: values to try by knob.
+        knobs: changes to the pair's tuned knobs that hold at every point.
+        max_new_tokens: limit.
+        fresh_pool: an empty pool for every prompt.
+
+    Raises:
+        ValueError: an empty grid, too many points, an unknown knob or a value outside its bounds.
+    """
+    if not grid or not all(grid.values()):
+        raise ValueError(
+            "a sweep needs at least one knob with values, but got none; write --grid gamma=3,4,5"
+        )
+    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    if len(points) > MOST_POINTS:
+        raise ValueError(f"a grid must have at most {MOST_POINTS} points, but this one has {len(points)}")
+    contenders: list[Contender] = [OwnMethod(pair, PLAIN, max_new_tokens=max_new_tokens)]
+    for point in points:
+        name = " ".join(f"{knob}={value}" for knob, value in point.items())
+        contenders.append(
+            OwnMethod(
+                pair,
+                method,
+                knobs={**(knobs or {}), **point},
+                max_new_tokens=max_new_tokens,
+                fresh_pool=fresh_pool,
+                name=name,
+            )
+        )
+    return contenders

@@ -1,0 +1,445 @@
+"""The loop with proposers that are right, wrong, mad or broken: never another token, and the steps foreseen."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from phrasekit.decode import ROOT, Decoder, Knobs, Limits, Proposer
+from phrasekit.errors import NonFiniteLogitsError
+from phrasekit.trace import Trace, faults
+from phrasekit.trace.records import DRAFT, LOOKUP, SUFFIX, PoolRecord
+from tests.models import ScriptedModel, follow, mixing
+
+VOCABULARY = 16
+SCRIPT = mixing(VOCABULARY, order=3, salt=5)
+PROMPT = (3, 1, 4, 1, 5)
+TRUTH = follow(SCRIPT, PROMPT, 400)
+
+
+def ahead(draft, count: int) -> list[int]:
+    """The next true tokens."""
+    at = len(draft.context) - len(PROMPT)
+    return list(TRUTH[at : at + count])
+
+
+class Oracle(Proposer):
+    """Always right, `count` tokens at a time."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def propose(self, draft):
+        tokens = ahead(draft, self.count)
+        draft.tree.extend_trunk(tokens, [DRAFT] * len(tokens), [-1] * len(tokens))
+
+
+class RightThenWrong(Proposer):
+    """Right for `right` tokens, then wrong, then right again."""
+
+    def __init__(self, right: int, count: int = 6) -> None:
+        self.right = right
+        self.count = count
+
+    def propose(self, draft):
+        tokens = ahead(draft, self.count)
+        tokens[self.right] = (tokens[self.right] + 1) % VOCABULARY
+        draft.tree.extend_trunk(tokens, [DRAFT] * len(tokens), [-1] * len(tokens))
+
+
+class Among(Proposer):
+    """The right branch behind wrong ones, some of which share its beginning, some twice."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def propose(self, draft):
+        right = ahead(draft, self.count)
+        for cut in (0, 1, self.count // 2, 0):
+            wrong = right[:cut] + [(t + 1) % VOCABULARY for t in right[cut:]]
+            draft.tree.add_branch(ROOT, wrong, LOOKUP)
+        draft.tree.add_branch(ROOT, right, LOOKUP)
+        draft.tree.add_branch(ROOT, right, SUFFIX)
+
+
+class Mad(Proposer):
+    """Anything a list of integers can hold, anywhere."""
+
+    def __init__(self) -> None:
+        self.rng = random.Random(4)
+
+    def propose(self, draft):
+        tree, rng = draft.tree, self.rng
+        for _ in range(rng.randint(0, 12)):
+            wild = [rng.choice([-1, -(2**70), VOCABULARY, 2**70, rng.randint(0, 15)]) for _ in range(rng.randint(0, 9))]
+            parent = rng.randint(-1, len(tree) - 1)
+            tree.add_branch(parent, wild, rng.choice([DRAFT, LOOKUP, SUFFIX]), rng.randint(-1, 99))
+        tree.add_branch(ROOT, ahead(draft, rng.randint(0, 9)), LOOKUP)
+        tree.add_branch(ROOT, [0] * 500, LOOKUP)
+
+
+class Crowd(Proposer):
+    """Many children at every place."""
+
+    def propose(self, draft):
+        for token in range(VOCABULARY):
+            for other in range(VOCABULARY):
+                draft.tree.add_branch(ROOT, [token, other], LOOKUP)
+
+
+class Broken(Proposer):
+    """Raises until it is repaired, half of its work done."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.repaired = False
+
+    def propose(self, draft):
+        draft.tree.add_branch(ROOT, ahead(draft, 3), LOOKUP)
+        if self.where == "propose" and not self.repaired:
+            raise RuntimeError("out of order")
+
+    def learn(self, verdict):
+        if self.where == "learn" and not self.repaired:
+            raise RuntimeError("out of order")
+
+
+def decoder(*proposers, count: int = 60, script=SCRIPT, prompt=PROMPT, context=None, **options) -> Decoder:
+    model = ScriptedModel(script, vocabulary=VOCABULARY, context=context)
+    limits = Limits(max_new_tokens=count, eos=frozenset(options.pop("eos", ())))
+    return Decoder(model, prompt, proposers=proposers, limits=limits, **options)
+
+
+def run(made: Decoder) -> list:
+    """All iterations, each checked."""
+    found = []
+    while not made.finish_reason:
+        before = len(made.context)
+        found.append(made.step())
+        assert found[-1].emitted == tuple(made.context[before:])
+        assert made._session.kept == made.context[:-1]
+    if found[0].position == len(PROMPT):
+        assert list(faults(Trace("", PROMPT, tuple(found), made.finish_reason))) == []
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("tokens", [1, 2, 7, 8, 9, 60])
+def test_an_oracle_needs_exactly_the_steps_foreseen(count, tokens):
+    """A test of speed, and of falling back to plain decoding without a word."""
+    made = decoder(Oracle(count), count=tokens)
+    found = run(made)
+    assert made.emitted == TRUTH[:tokens]
+    assert len(found) == math.ceil(tokens / (count + 1))
+    assert made.finish_reason == "length"
+
+
+def test_without_proposers_every_step_is_one_token():
+    made = decoder()
+    found = run(made)
+    assert made.emitted == TRUTH[:60]
+    assert [iteration.emitted for iteration in found] == [(token,) for token in TRUTH[:60]]
+    assert made.model.forwards == [5] + [1] * 59
+
+
+@pytest.mark.parametrize("right", range(6))
+def test_right_then_wrong_at_each_place(right):
+    """Ouroboros D7, LookaheadDecoding#32: the bonus belongs to every acceptance, a whole one included."""
+    made = decoder(RightThenWrong(right))
+    found = run(made)
+    assert made.emitted == TRUTH[:60]
+    assert {len(iteration.emitted) for iteration in found[:-1]} == {right + 1}
+    assert len(found) == math.ceil(60 / (right + 1))
+    for iteration in found[:-1]:
+        assert iteration.accepted == right
+        assert iteration.kinds == (*["draft"] * right, "target")
+        # the tail is right again, token for token, but its verdicts follow a wrong token
+        assert iteration.matches >= right
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_a_right_branch_among_wrong_ones_is_found_whole(count):
+    made = decoder(Among(count))
+    found = run(made)
+    assert made.emitted == TRUTH[:60]
+    assert len(found) == math.ceil(60 / (count + 1))
+    for iteration in found[:-1]:
+        assert iteration.path != tuple(range(count)), "not the leading chain: rows had to move"
+        prefixes = {iteration.tree.tokens[: i + 1] for i in range(count)}
+        assert len(prefixes) == count
+        assert max(iteration.suffix_accepted) == count
+
+
+@pytest.mark.parametrize("proposer", [Mad, Crowd, Proposer], ids=["mad", "crowd", "empty"])
+def test_whatever_is_proposed_the_tokens_are_those_of_plain_decoding(proposer):
+    made = decoder(proposer(), count=120, eos=[TRUTH[90]])
+    run(made)
+    end = TRUTH.index(TRUTH[90]) + 1
+    assert made.emitted == TRUTH[:end]
+    assert made.finish_reason == "eos"
+
+
+def test_refused_tokens_are_counted_in_the_trace():
+    class Foreign(Proposer):
+        def propose(self, draft):
+            draft.tree.add_branch(ROOT, [TRUTH[0], VOCABULARY, 1, 2], LOOKUP)
+
+    iteration = decoder(Foreign()).step()
+    assert iteration.tree.dropped == 3
+    assert iteration.emitted == TRUTH[:2]
+
+
+def test_proposers_add_to_one_tree_in_turn():
+    made = decoder(Mad(), Oracle(3), Among(5))
+    found = run(made)
+    assert made.emitted == TRUTH[:60]
+    assert len(found) <= math.ceil(60 / 6)
+
+
+@pytest.mark.parametrize("where", ["propose", "learn"])
+def test_a_proposer_that_raises_does_so_and_the_decoder_goes_on(where):
+    broken = Broken(where)
+    made = decoder(Oracle(2), broken, count=30)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="out of order"):
+            made.step()
+        assert made.emitted == ()
+        assert made.finish_reason == ""
+    broken.repaired = True
+    found = run(made)
+    assert made.emitted == TRUTH[:30]
+    assert [iteration.index for iteration in found] == list(range(len(found)))
+    assert Trace("", PROMPT, tuple(found)).tokens == TRUTH[:30]
+
+
+@pytest.mark.parametrize("tokens", range(1, 12))
+def test_never_more_tokens_than_asked_for(tokens):
+    """transformers PR#46993: the cap was computed from the old length and the bonus not counted."""
+    for proposer in (Oracle(7), Among(6), RightThenWrong(3), Mad()):
+        made = decoder(proposer, count=tokens)
+        found = run(made)
+        assert made.emitted == TRUTH[:tokens]
+        assert made.finish_reason == "length"
+        assert all(len(i.tree.tokens) == 0 or i.tree.depth(len(i.tree.tokens) - 1) < tokens for i in found)
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_an_end_token_inside_an_accepted_run_ends_it_there(place):
+    """transformers PR#31301, LookaheadDecoding PR#69, Ouroboros D9: tokens after the end were kept."""
+    end = 15
+    text = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    text[place] = end
+
+    def script(prefix):
+        return text[len(prefix) - len(PROMPT)]
+
+    class Knows(Proposer):
+        def propose(self, draft):
+            draft.tree.add_branch(ROOT, text[len(draft.context) - len(PROMPT) :], LOOKUP)
+
+    made = decoder(Knows(), script=script, eos=[end])
+    found = run(made)
+    assert made.emitted == tuple(text[: place + 1])
+    assert made.finish_reason == "eos"
+    assert len(found) == 1
+    assert end not in [found[0].tree.tokens[parent] for parent in found[0].tree.parents if parent >= 0]
+
+
+@pytest.mark.parametrize("eos", [{TRUTH[5]}, {TRUTH[5], TRUTH[2]}, {TRUTH[2], TRUTH[0]}, set(range(VOCABULARY))])
+def test_the_first_of_several_end_tokens(eos):
+    made = decoder(Oracle(9), eos=eos)
+    run(made)
+    place = next(i for i, token in enumerate(TRUTH) if token in eos)
+    assert made.emitted == TRUTH[: place + 1]
+
+
+def test_end_tokens_in_the_prompt_end_nothing():
+    made = decoder(Crowd(), eos=[1], prompt=(1, 1), script=lambda prefix: 2, count=9)
+    run(made)
+    assert made.emitted == (2,) * 9
+
+
+@pytest.mark.parametrize("space", range(1, 12))
+@pytest.mark.parametrize("proposer", [Oracle(4), Among(6), Mad()], ids=["oracle", "among", "mad"])
+def test_the_context_ends_a_run_and_no_row_ever_leaves_it(space, proposer):
+    """vllm tests/v1/spec_decode/test_max_len.py; the scripted session refuses rows beyond the context."""
+    made = decoder(proposer, context=len(PROMPT) + space)
+    run(made)
+    assert made.emitted == TRUTH[:space]
+    assert made.finish_reason == "context"
+    assert made.room == 0
+
+
+def test_of_limit_and_context_at_once_the_limit_is_the_reason():
+    made = decoder(Oracle(3), count=7, context=len(PROMPT) + 7)
+    run(made)
+    assert made.finish_reason == "length"
+
+
+@pytest.mark.parametrize("rooms", [[1], [2, 1, 5], [3, 99]])
+def test_a_step_may_be_given_less_room(rooms):
+    made = decoder(Oracle(4), count=30)
+    for room in rooms:
+        before = len(made.emitted)
+        iteration = made.step(room=room)
+        assert len(iteration.emitted) == min(room, 5)
+        assert made.emitted == TRUTH[: before + len(iteration.emitted)]
+    run(made)
+    assert made.emitted == TRUTH[:30]
+
+
+@pytest.mark.parametrize("room", [0, -1, -3])
+def test_a_step_without_room_is_refused(room):
+    """Counting back from the end of the run would emit what nobody asked for."""
+    made = decoder(Oracle(4))
+    with pytest.raises(ValueError, match="room"):
+        made.step(room=room)
+    assert made.emitted == ()
+
+
+def test_a_long_run_of_pending_tokens_goes_in_before_the_tree():
+    """A prompt of more than 512 tokens, and a context that grew by as much."""
+    prompt = tuple(i % VOCABULARY for i in range(1200))
+    made = decoder(Oracle(0), prompt=prompt, count=900)
+    made.step()
+    assert made.model.forwards == [1]
+    assert made._session.kept == list(prompt)
+    longer = [*made.context, *(i % 7 for i in range(600))]
+    made.rebase(longer)
+    made.step(room=1)
+    assert made._session.kept == longer
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: [*text, 1, 2],
+        lambda text: text[:-1],
+        lambda text: text[:3],
+        lambda text: text[:1],
+        lambda text: [*text[:4], 9, 9, 9, 9],
+        lambda text: [9, *text[1:]],
+        lambda text: list(text),
+        lambda text: [9],
+    ],
+)
+@pytest.mark.parametrize("stepped", [0, 1, 3])
+def test_rebase_goes_on_from_any_other_context(change, stepped):
+    made = decoder(Oracle(2), count=200)
+    for _ in range(stepped):
+        made.step()
+    before = made.context.copy()
+    other = change(before)
+    made.rebase(other)
+    same = next((i for i, (a, b) in enumerate(zip(before, other, strict=False)) if a != b), min(len(before), len(other)))
+    assert made._session.length == min(len(before) - 1 if stepped else 0, same, len(other) - 1)
+    assert made._session.kept == other[: made._session.length]
+    made.proposers = ()
+    made.step()
+    assert made.context == [*other, SCRIPT(tuple(other))]
+    assert made._session.kept == other
+
+
+def test_rebase_takes_up_a_run_that_had_ended():
+    made = decoder(Oracle(2), eos=[TRUTH[1]])
+    made.step()
+    assert made.finish_reason == "eos"
+    made.rebase([*PROMPT, 2])
+    assert made.finish_reason == ""
+    assert made.step().emitted
+
+
+def test_knobs_are_those_of_the_iteration():
+    made = decoder(Oracle(2), knobs=Knobs(gamma=3))
+    first = made.step()
+    made.knobs = Knobs(gamma=9)
+    second = made.step()
+    assert (first.knobs["gamma"], second.knobs["gamma"]) == (3, 9)
+
+
+def test_a_journal_is_drained_once_an_iteration():
+    class Journal:
+        drained = 0
+
+        def drain(self):
+            self.drained += 1
+            return PoolRecord(lookups=self.drained, hits=0)
+
+    journal = Journal()
+    found = run(decoder(Oracle(4), count=20, journal=journal))
+    assert [iteration.pool.lookups for iteration in found] == [1, 2, 3, 4]
+
+
+def test_phases_add_up_and_the_forward_is_one_of_them():
+    for iteration in run(decoder(Oracle(4), count=20)):
+        assert all(ms >= 0 for ms in iteration.phases.values())
+        assert iteration.forward.ms == iteration.phases["forward"]
+        assert iteration.ms == pytest.approx(sum(iteration.phases.values()))
+        assert iteration.forward.picked == iteration.forward.rows - (4 if iteration.index == 0 else 0)
+
+
+# --- logits that are none ---------------------------------------------------------------------------
+
+
+def nan_at(*places: int):
+    """NaN rows behind prefixes of these lengths, right and wrong ones alike."""
+    return lambda prefix: None if len(prefix) - len(PROMPT) in places else SCRIPT(prefix)
+
+
+@pytest.mark.parametrize("place", [0, 1, 7])
+@pytest.mark.parametrize("proposers", [(), (Oracle(3),), (Among(4),)], ids=["plain", "oracle", "among"])
+def test_a_token_that_would_come_from_nan_is_an_error_that_says_where(place, proposers):
+    """JustVugg/colibri#369: argmax of NaN is token 0, for ever."""
+    made = decoder(*proposers, script=nan_at(place))
+    with pytest.raises(NonFiniteLogitsError, match=rf"position {len(PROMPT) + place}\b.*bfloat16"):
+        run(made)
+    assert made.emitted == TRUTH[: len(made.emitted)], "what was made stays"
+    assert len(made.emitted) <= place
+    made.model.script = SCRIPT
+    run(made)
+    assert made.emitted == TRUTH[:60]
+
+
+def test_nan_in_a_row_that_decides_nothing_is_nothing():
+    wrong = (TRUTH[0] + 1) % VOCABULARY
+
+    class Wrong(Proposer):
+        def propose(self, draft):
+            draft.tree.add_branch(ROOT, [wrong, 1, 2], LOOKUP)
+
+    def script(prefix):
+        return None if wrong in prefix[len(PROMPT) :][:1] else SCRIPT(prefix)
+
+    made = decoder(Wrong(), script=script, count=1)
+    assert made.step().emitted == TRUTH[:1]
+
+
+# --- bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prompt", "says"),
+    [
+        ((), "at least one token"),
+        ((1, VOCABULARY), rf"0 to {VOCABULARY - 1} .*{VOCABULARY}"),
+        ((1, -1), "-1"),
+        ((1,) * 20, r"20 tokens.*20"),
+        ((1,) * 25, r"20 tokens.*25"),
+    ],
+)
+def test_a_bad_prompt_is_one_error_before_the_model_runs(prompt, says):
+    model = ScriptedModel(SCRIPT, vocabulary=VOCABULARY, context=20)
+    with pytest.raises(ValueError, match=says):
+        Decoder(model, prompt)
+    assert model.forwards == []
+    assert model.sessions == []
+
+
+def test_a_finished_decoder_says_so():
+    made = decoder(count=1)
+    run(made)
+    with pytest.raises(RuntimeError, match="finished.*length"):
+        made.step()
+    assert list(made) == []

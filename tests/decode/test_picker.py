@@ -1,0 +1,229 @@
+"""The picker: the right law, one draw a position, and the same cut-offs as transformers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers.generation.logits_process import (
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from phrasekit.decode import GreedyPicker, KeyedPicker, Sampling, picker_of
+from phrasekit.decode.picker import Rows, mix, warp
+
+DRAWS = 20_000
+ALPHA = 1e-6  # a right law fails one run in a million, and the seeds are fixed
+LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.0, 0.0, -1.0, -1.5, -3.0], dtype=torch.float64)
+
+
+def pick(picker, logits: torch.Tensor, positions) -> list[int]:
+    rows = Rows(positions=list(positions), prefix=lambda row: [0] * positions[row])
+    return picker.pick(logits, rows).tolist()
+
+
+def draws(sampling: Sampling, logits: torch.Tensor, positions: range) -> list[int]:
+    picker, found = KeyedPicker(sampling), []
+    for start in range(positions.start, positions.stop, 500):
+        some = range(start, min(start + 500, positions.stop))
+        found += pick(picker, logits.expand(len(some), -1), some)
+    return found
+
+
+def p_value(counts: torch.Tensor, law: torch.Tensor) -> float:
+    """Chi-square, cells with fewer than ten expected draws pooled."""
+    expected = law * counts.sum()
+    rare = expected < 10
+    if rare.any():
+        counts = torch.cat([counts[~rare], counts[rare].sum()[None]])
+        expected = torch.cat([expected[~rare], expected[rare].sum()[None]])
+        if expected[-1] == 0:
+            assert counts[-1] == 0, "a token of no probability was drawn"
+            counts, expected = counts[:-1], expected[:-1]
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    return float(torch.special.gammaincc(torch.tensor((len(counts) - 1) / 2), statistic.float() / 2))
+
+
+def histogram(cells: list[int], size: int) -> torch.Tensor:
+    return torch.bincount(torch.tensor(cells), minlength=size).double()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"temperature": 0.6}, {"temperature": 2.0}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 5, "top_p": 0.7}],
+    ids=str,
+)
+def test_law_over_positions(options):
+    sampling = Sampling(**{"temperature": 1.0, "seed": 5, **options})
+    law = warp(LOGITS[None], sampling)[0].softmax(-1)
+    assert p_value(histogram(draws(sampling, LOGITS, range(DRAWS)), 8), law) > ALPHA
+
+
+def test_law_over_seeds():
+    found = [draws(Sampling(temperature=1.0, seed=seed), LOGITS, range(9, 10))[0] for seed in range(DRAWS // 4)]
+    assert p_value(histogram(found, 8), LOGITS.softmax(-1)) > ALPHA
+
+
+def test_neighbouring_positions_and_neighbouring_seeds_are_independent():
+    """vLLM's distribution test found one stream used twice; PEARL reuses one number for two positions."""
+    law = torch.outer(LOGITS.softmax(-1), LOGITS.softmax(-1)).flatten()
+    first = draws(Sampling(temperature=1.0, seed=1), LOGITS, range(DRAWS + 1))
+    second = draws(Sampling(temperature=1.0, seed=2), LOGITS, range(DRAWS + 1))
+    along = [8 * a + b for a, b in zip(first, first[1:], strict=False)]
+    across = [8 * a + b for a, b in zip(first, second, strict=True)]
+    shifted = [8 * a + b for a, b in zip(first[1:], second, strict=False)]  # seed + 1 is not position + 1
+    for cells in (along, across, shifted):
+        assert p_value(histogram(cells, 64), law) > ALPHA
+
+
+def test_the_check_of_the_law_can_fail():
+    wrong = (LOGITS / 1.1).softmax(-1)
+    assert p_value(histogram(draws(Sampling(temperature=1.0), LOGITS, range(DRAWS)), 8), wrong) < ALPHA
+
+
+def test_every_row_at_a_position_shares_one_draw():
+    """Algorithms 0.2, condition 1: two branches that share a prefix must not draw twice."""
+    picker = KeyedPicker(Sampling(temperature=1.0, seed=3))
+    positions = [7, 9, 7, 8, 9, 7]
+    found = pick(picker, LOGITS.expand(6, -1), positions)
+    assert len({found[0], found[2], found[5]}) == len({found[1], found[4]}) == 1
+    alone = [pick(KeyedPicker(Sampling(temperature=1.0, seed=3)), LOGITS[None], [at])[0] for at in positions]
+    assert found == alone, "neither company nor order of rows changes a draw"
+
+
+def test_a_draw_is_the_same_after_it_was_forgotten():
+    picker = KeyedPicker(Sampling(temperature=1.5, seed=3))
+    flat = torch.zeros(2000, 8)
+    first = pick(picker, flat, range(2000))  # more positions than are remembered
+    assert pick(picker, flat, range(2000)) == first
+    assert pick(picker, flat.flip(0), range(1999, -1, -1)) == first[::-1]
+
+
+def test_seeds_and_positions_make_a_difference():
+    flat = torch.zeros(400, 8)
+    base = pick(KeyedPicker(Sampling(temperature=1.0, seed=0)), flat, range(400))
+    for seed in (1, -1, 2**64 + 1, 10**30):
+        other = pick(KeyedPicker(Sampling(temperature=1.0, seed=seed)), flat, range(400))
+        assert 0.05 < sum(a == b for a, b in zip(base, other, strict=True)) / 400 < 0.25
+    assert len(set(base)) == 8
+
+
+def test_the_global_generator_is_neither_used_nor_moved():
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    first = pick(KeyedPicker(Sampling(temperature=1.0)), torch.zeros(9, 8), range(9))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert pick(KeyedPicker(Sampling(temperature=1.0)), torch.zeros(9, 8), range(9)) == first
+
+
+@pytest.mark.parametrize("size", [8, 40, 1000])
+def test_a_smaller_vocabulary_uses_the_first_entries_of_the_same_noise(size):
+    """Decision P9: so a draft with fewer padded rows still draws what the target draws."""
+    small = KeyedPicker(Sampling(temperature=1.0, seed=11))
+    large = KeyedPicker(Sampling(temperature=1.0, seed=11))
+    logits = torch.full((50, 2 * size), -1e9)
+    logits[:, :size] = 0
+    assert pick(small, logits[:, :size], range(50)) == pick(large, logits, range(50))
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**31))
+def test_the_mix_is_a_64_bit_number_of_its_own(seed, position):
+    assert 0 <= mix(seed, position) < 2**64
+    assert len({mix(seed, position), mix(seed + 1, position), mix(seed, position + 1)}) == 3
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0.3, 0.7, 1.0, 1.7]),
+    st.sampled_from([0, 1, 2, 7, 24, 100]),
+    st.sampled_from([1.0, 0.95, 0.5, 0.1, 1e-9]),
+)
+def test_warping_agrees_with_transformers(seed, temperature, top_k, top_p):
+    logits = 3 * torch.randn(4, 24, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    due = TemperatureLogitsWarper(temperature)(None, logits) if temperature != 1 else logits
+    if top_k:
+        due = TopKLogitsWarper(top_k)(None, due)
+    if top_p < 1:
+        due = TopPLogitsWarper(top_p)(None, due)
+    found = warp(logits, Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
+    assert torch.equal(found.isinf(), due.isinf())
+    assert torch.allclose(found.softmax(-1), due.softmax(-1), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("top_p", [0.5, 0.9, 0.999999])
+def test_the_likeliest_token_always_stays(top_p):
+    logits = torch.tensor([[50.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    found = warp(logits, Sampling(temperature=1.0, top_p=top_p))
+    assert found.isfinite().any(-1).all()
+    assert found[0, 0].isfinite()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_logits_are_sampled_in_single_precision(dtype):
+    """In half precision the noise would be rounded to a handful of values, and ties would go to low ids."""
+    sampling = Sampling(temperature=1.0, seed=2)
+    found = draws(sampling, torch.zeros(8, dtype=dtype), range(DRAWS))
+    assert p_value(histogram(found, 8), torch.full((8,), 0.125)) > ALPHA
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-12, 1e-40, 5e-324])
+def test_a_temperature_near_zero_is_nearly_greedy(temperature):
+    """LookaheadDecoding PR#6: low temperature did not converge to greedy."""
+    logits = torch.tensor([[30.0, 29.0, -40.0], [-1.0, 3.0, 2.0]])
+    assert pick(KeyedPicker(Sampling(temperature=temperature)), logits, [4, 5]) == [0, 1]
+
+
+def test_temperature_zero_is_greedy_and_nothing_else_is():
+    """LookaheadDecoding#54: sampling was silently greedy."""
+    assert isinstance(picker_of(Sampling()), GreedyPicker)
+    assert isinstance(picker_of(Sampling(temperature=1e-9)), KeyedPicker)
+    assert len(set(pick(picker_of(Sampling(temperature=1.0)), torch.zeros(60, 8), range(60)))) > 1
+
+
+@pytest.mark.parametrize("picker", [GreedyPicker(), KeyedPicker(Sampling(temperature=1.0))], ids=["greedy", "keyed"])
+def test_rows_without_a_finite_maximum_have_no_pick(picker):
+    """argmax returns the place of a NaN without a word (reliability B7)."""
+    logits = torch.zeros(5, 8)
+    logits[1, 3] = math.nan
+    logits[2] = -math.inf
+    logits[3, 0] = math.inf
+    logits[4, :7] = -math.inf
+    assert [p >= 0 for p in pick(picker, logits, range(5))] == [True, False, False, False, True]
+    assert pick(picker, logits, range(5))[4] == 7
+
+
+def test_greedy_takes_the_first_of_a_tie():
+    logits = torch.tensor([[1.0, 5.0, 5.0], [2.0, 2.0, 2.0]])
+    assert pick(GreedyPicker(), logits, [0, 0]) == [1, 0]
+
+
+numbers = st.floats() | st.integers() | st.booleans() | st.none() | st.text(max_size=3) | st.complex_numbers()
+
+
+@given(st.sampled_from(["temperature", "top_k", "top_p", "seed"]), numbers)
+def test_a_bad_setting_is_one_error_that_names_it(name, value):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    fine = {
+        "temperature": number and 0 <= value < math.inf,
+        "top_p": number and 0 < value <= 1,
+        "top_k": whole and value >= 0,
+        "seed": whole,
+    }[name]
+    if fine:
+        assert getattr(Sampling(**{name: value}), name) == value
+    else:
+        with pytest.raises((TypeError, ValueError), match=name):
+            Sampling(**{name: value})
+
+
+def test_a_temperature_too_large_for_a_float_is_refused():
+    with pytest.raises(ValueError, match="temperature"):
+        Sampling(temperature=10**400)
