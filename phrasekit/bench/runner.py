@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, process_time
 
 import torch
 
@@ -120,6 +120,8 @@ class Runner:
             self.synchronize()
             seconds = self.clock() - started
         account = contender.account()
+        # a trace times its forwards by the wall clock
+        inside = account.forward_seconds if self.clock is not process_time else None
         return Sample(
             contender=contender.name,
             repeat=repeat,
@@ -128,7 +130,7 @@ class Runner:
             seconds=seconds,
             target_forwards=_count(account.target_forwards, seen.target if seen else None),
             draft_forwards=_count(account.draft_forwards, seen.draft if seen else None),
-            forward_seconds=seen.seconds if seen else account.forward_seconds,
+            forward_seconds=seen.seconds if seen else inside,
             steps=account.steps,
             metrics=None if account.trace is None else measure(account.trace),
         )

@@ -182,7 +182,8 @@ _SPEED: Mapping[str, Cell] = {
 }
 _SPEED_LEGEND = (
     "η tokens per target forward, those reading the prompt included · draft/token draft forwards per token\n"
-    "outside share of the time that is spent outside the models' forwards"
+    "outside share of the time outside the models' forwards: by hooks on the models for peers, by the\n"
+    "trace, which counts masks and tensors as forward, for phrasekit"
 )
 _DETAILS: Mapping[str, Cell] = {
     "method": _name,

@@ -107,6 +107,7 @@ class Decoder:
 
         Raises:
             RuntimeError: the run has ended.
+            ValueError: room for no token, as asked for or as the limits leave it.
             NonFiniteLogitsError: the logits that decide a token are NaN or infinite.
         """
         if self.finish_reason:
@@ -114,6 +115,8 @@ class Decoder:
                 f"a finished decoder cannot step (it ended by {self.finish_reason!r}); make a new one"
             )
         room = self.room if room is None else min(room, self.room)
+        if room < 1:
+            raise ValueError(f"room must be for one token or more, but got {room}")
         # an iteration that was interrupted may have left rows of uncommitted tokens behind
         self._session.crop(min(self._session.length, len(self.context) - 1))
         laps, knobs = Laps(self._started), self.knobs

@@ -1,7 +1,7 @@
 """The model's own token at every row: argmax, or a draw keyed by (seed, position).
 
 A draw is an exponential race: argmax of log p + Gumbel noise, the noise of a position coming from
-one generator seeded by a mix of seed and absolute position. So one draw belongs to one position:
+a generator keyed by seed and absolute position. So one draw belongs to one position:
 siblings share it, a draft model that uses the same noise agrees as often as this coupling allows,
 and plain and speculative decoding draw the same tokens.
 """
@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from math import inf, log
 from typing import Protocol, TypedDict
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from phrasekit.decode.bounds import check_number, check_whole
 
-MASK = (1 << 64) - 1
+WORD = (1 << 64) - 1
 COLDEST = 1e-30  # a smaller temperature would be zero in float32
 RULES = ("match", "rejection")
 KEPT_POSITIONS = 512  # noise vectors remembered: draft and target ask for the same positions
@@ -145,7 +146,6 @@ class KeyedPicker:
         self.sampling = sampling
         self.processors = tuple(processors)
         self._noise: OrderedDict[tuple[int, int], Tensor] = OrderedDict()
-        self._generator = torch.Generator()
 
     def pick(self, logits: Tensor, rows: Rows) -> Tensor:
         """See `Picker.pick`."""
@@ -157,9 +157,11 @@ class KeyedPicker:
     def _noise_at(self, position: int, size: int) -> Tensor:
         found = self._noise.get((position, size))
         if found is None:
-            self._generator.manual_seed(mix(self.sampling.seed, position))
+            # a counter-based generator with the pair as its 128-bit key (torch's own seeds with 32 bits)
+            generator = np.random.Generator(np.random.Philox(key=(self.sampling.seed & WORD, position)))
+            exponential = torch.from_numpy(generator.standard_exponential(size, dtype=np.float32))
             # −log of an exponential variate is Gumbel; the floor keeps a zero draw finite
-            found = torch.empty(size).exponential_(generator=self._generator).clamp_(min=1e-30).log_().neg_()
+            found = exponential.clamp_(min=1e-30).log_().neg_()
             self._noise[position, size] = found
             if len(self._noise) > KEPT_POSITIONS:
                 self._noise.popitem(last=False)
@@ -201,14 +203,6 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
         least = scores.max(dim=-1, keepdim=True).values + log(sampling.min_p)
         scores = scores.masked_fill(scores < least, -torch.inf)
     return scores
-
-
-def mix(seed: int, position: int) -> int:
-    """A 64-bit mix of both numbers (SplitMix64 finaliser), so that no two positions share a stream."""
-    state = (seed * 0x9E3779B97F4A7C15 + position * 0xD1B54A32D192ED03 + 0x2545F4914F6CDD1D) & MASK
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        state = ((state ^ (state >> shift)) * factor) & MASK
-    return state ^ (state >> 31)
 
 
 def best(scores: Tensor) -> Tensor:

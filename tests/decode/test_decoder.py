@@ -73,7 +73,10 @@ class Mad(Proposer):
     def propose(self, draft):
         tree, rng = draft.tree, self.rng
         for _ in range(rng.randint(0, 12)):
-            wild = [rng.choice([-1, -(2**70), VOCABULARY, 2**70, rng.randint(0, 15)]) for _ in range(rng.randint(0, 9))]
+            wild = [
+                rng.choice([-1, -(2**70), VOCABULARY, 2**70, rng.randint(0, 15)])
+                for _ in range(rng.randint(0, 9))
+            ]
             parent = rng.randint(-1, len(tree) - 1)
             tree.add_branch(parent, wild, rng.choice([DRAFT, LOOKUP, SUFFIX]), rng.randint(-1, 99))
         tree.add_branch(ROOT, ahead(draft, rng.randint(0, 9)), LOOKUP)
@@ -247,7 +250,9 @@ def test_an_end_token_inside_an_accepted_run_ends_it_there(place):
     assert end not in [found[0].tree.tokens[parent] for parent in found[0].tree.parents if parent >= 0]
 
 
-@pytest.mark.parametrize("eos", [{TRUTH[5]}, {TRUTH[5], TRUTH[2]}, {TRUTH[2], TRUTH[0]}, set(range(VOCABULARY))])
+@pytest.mark.parametrize(
+    "eos", [{TRUTH[5]}, {TRUTH[5], TRUTH[2]}, {TRUTH[2], TRUTH[0]}, set(range(VOCABULARY))]
+)
 def test_the_first_of_several_end_tokens(eos):
     made = decoder(Oracle(9), eos=eos)
     run(made)
@@ -333,7 +338,10 @@ def test_rebase_goes_on_from_any_other_context(change, stepped):
     before = made.context.copy()
     other = change(before)
     made.rebase(other)
-    same = next((i for i, (a, b) in enumerate(zip(before, other, strict=False)) if a != b), min(len(before), len(other)))
+    same = next(
+        (i for i, (a, b) in enumerate(zip(before, other, strict=False)) if a != b),
+        min(len(before), len(other)),
+    )
     assert made._session.length == min(len(before) - 1 if stepped else 0, same, len(other) - 1)
     assert made._session.kept == other[: made._session.length]
     made.proposers = ()

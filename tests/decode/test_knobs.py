@@ -14,7 +14,13 @@ from tests.strategies import knob_settings
 
 NAMES = [field.name for field in fields(Knobs)]
 junk = st.one_of(
-    st.none(), st.floats(), st.text(), st.binary(), st.lists(st.integers()), st.complex_numbers(), st.just(object())
+    st.none(),
+    st.floats(),
+    st.text(),
+    st.binary(),
+    st.lists(st.integers()),
+    st.complex_numbers(),
+    st.just(object()),
 )
 
 

@@ -15,7 +15,7 @@ from transformers.generation.logits_process import (
 )
 
 from phrasekit.decode import GreedyPicker, KeyedPicker, Sampling, picker_of
-from phrasekit.decode.picker import Rows, mix, warp
+from phrasekit.decode.picker import Rows, warp
 
 DRAWS = 20_000
 ALPHA = 1e-6  # a right law fails one run in a million, and the seeds are fixed
@@ -55,7 +55,14 @@ def histogram(cells: list[int], size: int) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"temperature": 0.6}, {"temperature": 2.0}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 5, "top_p": 0.7}],
+    [
+        {},
+        {"temperature": 0.6},
+        {"temperature": 2.0},
+        {"top_k": 3},
+        {"top_p": 0.8},
+        {"top_k": 5, "top_p": 0.7},
+    ],
     ids=str,
 )
 def test_law_over_positions(options):
@@ -65,7 +72,9 @@ def test_law_over_positions(options):
 
 
 def test_law_over_seeds():
-    found = [draws(Sampling(temperature=1.0, seed=seed), LOGITS, range(9, 10))[0] for seed in range(DRAWS // 4)]
+    found = [
+        draws(Sampling(temperature=1.0, seed=seed), LOGITS, range(9, 10))[0] for seed in range(DRAWS // 4)
+    ]
     assert p_value(histogram(found, 8), LOGITS.softmax(-1)) > ALPHA
 
 
@@ -133,9 +142,13 @@ def test_a_smaller_vocabulary_uses_the_first_entries_of_the_same_noise(size):
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**31))
-def test_the_mix_is_a_64_bit_number_of_its_own(seed, position):
-    assert 0 <= mix(seed, position) < 2**64
-    assert len({mix(seed, position), mix(seed + 1, position), mix(seed, position + 1)}) == 3
+def test_every_seed_and_position_has_a_stream_of_its_own(seed, position):
+    """torch's CPU generator keeps 32 bits of a seed: 5 and 5 + 2**32 would draw the same."""
+    streams = {
+        tuple(KeyedPicker(Sampling(temperature=1.0, seed=s))._noise_at(p, 4).tolist())
+        for s, p in ((seed, position), (seed ^ 1 << 32, position), (seed ^ 1, position), (seed, position + 1))
+    }
+    assert len(streams) == 4
 
 
 @settings(max_examples=200)
@@ -187,7 +200,9 @@ def test_temperature_zero_is_greedy_and_nothing_else_is():
     assert len(set(pick(picker_of(Sampling(temperature=1.0)), torch.zeros(60, 8), range(60)))) > 1
 
 
-@pytest.mark.parametrize("picker", [GreedyPicker(), KeyedPicker(Sampling(temperature=1.0))], ids=["greedy", "keyed"])
+@pytest.mark.parametrize(
+    "picker", [GreedyPicker(), KeyedPicker(Sampling(temperature=1.0))], ids=["greedy", "keyed"]
+)
 def test_rows_without_a_finite_maximum_have_no_pick(picker):
     """argmax returns the place of a NaN without a word (reliability B7)."""
     logits = torch.zeros(5, 8)

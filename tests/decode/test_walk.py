@@ -55,9 +55,7 @@ def test_the_path_is_a_chain_from_the_root_and_as_long_as_can_be(judged):
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), max_size=5), st.data())
 def test_the_order_of_siblings_does_not_matter(branches, data):
     """Picks belong to prefixes, so the accepted tokens do not depend on which branch came first."""
-    picks = data.draw(
-        st.dictionaries(st.lists(st.integers(0, 2), max_size=4).map(tuple), st.integers(0, 2))
-    )
+    picks = data.draw(st.dictionaries(st.lists(st.integers(0, 2), max_size=4).map(tuple), st.integers(0, 2)))
     accepted = set()
     for order in (branches, branches[::-1], sorted(branches)):
         tree = TokenTree(vocabulary=3, limit=9)
