@@ -26,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from phrasekit.decode.picker import MASK, Processor, Rows, Sampling, best, processed, warp
+from phrasekit.decode.picker import WORD, Processor, Rows, Sampling, best, processed, warp
 from phrasekit.decode.proposer import Proposer, Verdict
 from phrasekit.decode.rejection import Candidate, settle
 
@@ -150,7 +150,7 @@ class RejectionPicker:
 
 def numbers(seed: int, purpose: int) -> np.random.Generator:
     """A stream for this purpose; Philox takes both as its key, so that no two streams meet."""
-    key = np.array([seed & MASK, purpose], dtype=np.uint64)
+    key = np.array([seed & WORD, purpose], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
