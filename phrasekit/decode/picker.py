@@ -158,7 +158,8 @@ class KeyedPicker:
         found = self._noise.get((position, size))
         if found is None:
             # a counter-based generator with the pair as its 128-bit key (torch's own seeds with 32 bits)
-            generator = np.random.Generator(np.random.Philox(key=(self.sampling.seed & WORD, position)))
+            key = np.array([self.sampling.seed & WORD, position], dtype=np.uint64)
+            generator = np.random.Generator(np.random.Philox(key=key))
             exponential = torch.from_numpy(generator.standard_exponential(size, dtype=np.float32))
             # −log of an exponential variate is Gumbel; the floor keeps a zero draw finite
             found = exponential.clamp_(min=1e-30).log_().neg_()
