@@ -19,6 +19,8 @@ from phrasekit.trace import Trace, measure, save_trace
 
 if TYPE_CHECKING:
     from phrasekit.api import Decoding
+    from phrasekit.lm import Pair
+    from phrasekit.pool import PhrasePool
 
 Show = Callable[[str], None]
 
@@ -31,6 +33,9 @@ Show = Callable[[str], None]
 @click.option("--jsonl", is_flag=True, help="One JSON line with text, tokens and metrics.")
 @click.option("--stats", is_flag=True, help="The run's numbers on standard error.")
 @click.option("--fresh-pool", is_flag=True, help="With --prompts: an empty phrase pool for every prompt.")
+@click.option(
+    "--pool", type=click.Path(dir_okay=False), help="Start from this phrase pool; save it in the end."
+)
 def generate(
     request: Request,
     prompts: list[Prompt],
@@ -40,6 +45,7 @@ def generate(
     jsonl: bool,
     stats: bool,
     fresh_pool: bool,
+    pool: str | None,
 ) -> None:
     """Decode PROMPT and stream the text to standard output.
 
@@ -49,7 +55,12 @@ def generate(
     Ctrl-C ends within one iteration and keeps what was made; the exit status is then 130.
     """
     records = None if trace is None else writable(trace)
-    session = _Session(request, method, jsonl=jsonl or many, stats=stats, fresh_pool=fresh_pool)
+    if pool is not None and (fresh_pool or method.endswith("no-history")):
+        raise ValueError("--pool needs phrases to live on, but --fresh-pool or the method says no; drop one")
+    kept = None if pool is None else writable(pool)
+    session = _Session(
+        request, method, jsonl=jsonl or many, stats=stats, fresh_pool=fresh_pool, pool_file=kept
+    )
     status = session.run(prompts, records, many=many)
     if stats:
         err().print(str(measure(*session.traces)), soft_wrap=True)
@@ -59,17 +70,45 @@ def generate(
 class _Session:
     """The prompts of one call, the pool they share, and what came of them."""
 
-    def __init__(self, request: Request, method: str, *, jsonl: bool, stats: bool, fresh_pool: bool) -> None:
+    def __init__(
+        self,
+        request: Request,
+        method: str,
+        *,
+        jsonl: bool,
+        stats: bool,
+        fresh_pool: bool,
+        pool_file: Path | None,
+    ) -> None:
         self.traces: list[Trace] = []  # kept for statistics only
         self._request, self._method = request, method
         self._jsonl, self._stats, self._fresh_pool = jsonl, stats, fresh_pool
+        self._pool_file = pool_file
 
     def run(self, prompts: list[Prompt], records: Path | None, *, many: bool) -> int:
         """Decode every prompt; return the exit status."""
         pair = self._request.load([self._method])
-        from phrasekit.pool import PhrasePool
+        pool = self._pool(pair)
+        try:
+            return self._run(pair, pool, prompts, records, many=many)
+        finally:
+            if self._pool_file is not None:
+                from phrasekit.pool import save_pool
 
-        pool, status = PhrasePool(), 0
+                save_pool(pool, self._pool_file, fingerprint=pair.fingerprint)
+
+    def _pool(self, pair: Pair) -> PhrasePool:
+        """The phrases to start from; a file that is damaged or foreign is refused, never overwritten."""
+        from phrasekit.pool import PhrasePool, load_pool
+
+        if self._pool_file is None or not self._pool_file.exists():
+            return PhrasePool()
+        return load_pool(self._pool_file, fingerprint=pair.fingerprint, vocabulary=pair.target.vocabulary)
+
+    def _run(
+        self, pair: Pair, pool: PhrasePool, prompts: list[Prompt], records: Path | None, *, many: bool
+    ) -> int:
+        status = 0
         with interruptible() as stopped:
             for number, prompt in enumerate(prompts, start=1):
                 if stopped():

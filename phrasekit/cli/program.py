@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "generate": ("phrasekit.cli.generate", "generate", "Decode one prompt, or a file of them."),
     "step": ("phrasekit.cli.step", "step", "Go through a run one iteration at a time."),
     "compare": ("phrasekit.cli.compare", "compare", "Run several methods on the same prompts."),
+    "check": ("phrasekit.cli.check", "check", "Say whether decoding is exact on a pair."),
     "trace": ("phrasekit.cli.trace", "trace", "Read a recorded run, without any model."),
     "methods": ("phrasekit.cli.methods", "methods", "List the methods."),
     "bench": ("phrasekit.bench.command", "bench", "Measure against transformers' generate."),
