@@ -9,31 +9,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 
-FADE = 0.85  # weight that an iteration's entry has left one iteration later
-FIRST_TRIALS = 2  # every way is tried this often in a situation before rates decide
-RETRY = 40  # and again after this many iterations without it
+FADE = 0.9  # weight that an iteration's entry has left one iteration later
+FIRST_TRIALS = 2  # every way is tried this often, in whatever situation, before rates decide
+RETRY = 40  # and again in a situation after this many iterations there without it
+BORROWED = 3  # iterations' worth of trust in a way's rate elsewhere while a situation is new
 
 
 @dataclass(slots=True)
 class Account:
-    """Faded sums of one way in one situation."""
+    """Faded sums of one way, in one situation or in all."""
 
     tokens: float = 0.0
     ms: float = 0.0
     trials: int = 0
     since: int = 0
 
-    @property
-    def rate(self) -> float:
-        """Tokens per millisecond."""
-        return self.tokens / self.ms if self.ms else 0.0
+    def enter(self, tokens: int, ms: float) -> None:
+        """Note one iteration."""
+        self.tokens = FADE * self.tokens + tokens
+        self.ms = FADE * self.ms + ms
+        self.trials += 1
+        self.since = 0
 
 
 class Ledger:
     """Running rates of (way, situation); several threads may share one."""
 
     def __init__(self) -> None:
-        self._accounts: dict[tuple[str, int], Account] = {}
+        self._here: dict[tuple[str, int], Account] = {}
+        self._everywhere: dict[str, Account] = {}
         self._lock = Lock()
 
     def choose(self, ways: Sequence[str], situation: int) -> str:
@@ -41,30 +45,37 @@ class Ledger:
 
         Args:
             ways: what is possible, the most promising first.
-            situation: rates are kept apart by this number.
+            situation: rates are kept apart by this number, and borrowed where it is new.
         """
         with self._lock:
-            accounts = [self._accounts.setdefault((way, situation), Account()) for way in ways]
-            for account in accounts:
-                account.since += 1
-            best = max(accounts, key=lambda account: account.rate)
-            for way, account in zip(ways, accounts, strict=True):
-                # a way far behind is looked at again less often
-                patience = RETRY * (1 if account.rate > best.rate / 2 else 4)
-                if account.trials < FIRST_TRIALS or account.since > patience:
+            for way in ways:
+                if self._everywhere.setdefault(way, Account()).trials < FIRST_TRIALS:
                     return way
-            return ways[accounts.index(best)]
+            rates = {way: self._rate(way, situation) for way in ways}
+            best = max(rates.values())
+            for way in ways:
+                account = self._here[way, situation]
+                account.since += 1
+                # a way far behind is looked at again less often
+                if account.since > RETRY * (1 if rates[way] > best / 2 else 4):
+                    return way
+            return max(ways, key=rates.__getitem__)
 
     def enter(self, way: str, situation: int, *, tokens: int, ms: float) -> None:
         """Note what an iteration emitted and how long it took."""
         with self._lock:
-            account = self._accounts.setdefault((way, situation), Account())
-            account.tokens = FADE * account.tokens + tokens
-            account.ms = FADE * account.ms + ms
-            account.trials += 1
-            account.since = 0
+            self._here.setdefault((way, situation), Account()).enter(tokens, ms)
+            self._everywhere.setdefault(way, Account()).enter(tokens, ms)
 
     def rates(self) -> dict[tuple[str, int], float]:
         """Tokens per millisecond by (way, situation), for reports."""
         with self._lock:
-            return {key: account.rate for key, account in self._accounts.items() if account.trials}
+            return {key: account.tokens / account.ms for key, account in self._here.items() if account.ms}
+
+    def _rate(self, way: str, situation: int) -> float:
+        """Tokens per millisecond here, leaning on the rate elsewhere while little is known."""
+        here = self._here.setdefault((way, situation), Account())
+        there = self._everywhere[way]
+        lean = BORROWED / (1 + here.trials) * (1 - FADE)
+        ms = here.ms + lean * there.ms
+        return (here.tokens + lean * there.tokens) / ms if ms else 0.0

@@ -70,7 +70,8 @@ class Hybrid(Proposer):
         if self._way == DRAFTING and self.model is not None:
             self.model.propose(draft)
         if self._way != PLAIN:
-            draft.tree.add_branch(ROOT, copied, LOOKUP)
+            # rows are not free: a short match vouches for a short copy
+            draft.tree.add_branch(ROOT, copied[: 2 * matched + 2], LOOKUP)
             self.lengthen.propose(draft)
 
     def learn(self, verdict: Verdict) -> None:
