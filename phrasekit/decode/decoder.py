@@ -22,9 +22,8 @@ from phrasekit.decode.tree import TokenTree
 from phrasekit.decode.walk import walk
 from phrasekit.errors import NonFiniteLogitsError
 from phrasekit.lm.model import PREFILL_ROWS, LanguageModel
-from phrasekit.trace.records import ForwardRecord, Iteration, PoolRecord
+from phrasekit.trace.records import TARGET, ForwardRecord, Iteration, PoolRecord
 
-TARGET = "target"  # origin of a token that is the model's own pick
 SPARE_ROWS = 128  # cache rows beyond prompt and limit, for trees
 
 
@@ -167,12 +166,10 @@ class Decoder:
 
     def _verify(self, pending: list[int], draft: Draft) -> list[int]:
         """The picks; where memory is too short for the tree it goes, and a note says so."""
-        out_of_memory = False
         try:
             return self._picks(pending, draft.tree)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            out_of_memory = isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
-            if not out_of_memory or not len(draft.tree):
+        except RuntimeError as error:
+            if not (_out_of_memory(error) and len(draft.tree)):
                 raise
         # outside the except block, whose traceback would keep the tensors
         rows = len(draft.tree)
@@ -280,6 +277,11 @@ class Laps:
     def start_ms(self, phase: str) -> float:
         """When `phase` began, in milliseconds since the origin."""
         return self._starts[phase]
+
+
+def _out_of_memory(error: RuntimeError) -> bool:
+    """On a GPU it has a class of its own, on a CPU only a message."""
+    return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
 
 
 @lru_cache(maxsize=64)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from phrasekit.decode.decoder import TARGET, Decoder
+from phrasekit.decode.decoder import Decoder
 from phrasekit.decode.proposer import Draft, Proposer
-from phrasekit.trace.records import DRAFT, Iteration
+from phrasekit.trace.records import DRAFT, TARGET, Iteration
 
 
 class ModelProposer(Proposer):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from phrasekit.decode.knobs import Knobs
 from phrasekit.decode.proposer import Draft, Proposer, Verdict
-from phrasekit.decode.tree import ROOT
+from phrasekit.decode.tree import ROOT, TokenTree
 from phrasekit.pool.journal import PoolJournal
 from phrasekit.pool.phrase import WINDOW
 
@@ -37,6 +37,7 @@ class LookaheadWindow(Proposer):
         self._prompt: Sequence[int] = ()
         self._shape = (0, 0)
         self._nodes: Levels = []
+        self._tree: TokenTree | None = None
 
     def start(self, prompt: Sequence[int], knobs: Knobs) -> None:
         """See `Proposer.start`."""
@@ -46,7 +47,7 @@ class LookaheadWindow(Proposer):
     def propose(self, draft: Draft) -> None:
         """See `Proposer.propose`."""
         window, level = draft.knobs.window, draft.knobs.level
-        self._nodes = []
+        self._nodes, self._tree = [], draft.tree
         if not window:
             return
         if self._shape != (window, level):
@@ -71,7 +72,7 @@ class LookaheadWindow(Proposer):
 
     def learn(self, verdict: Verdict) -> None:
         """See `Proposer.learn`."""
-        if not self._nodes:
+        if not self._nodes or verdict.tree is not self._tree:  # the tree went for want of memory
             return
         _, level = self._shape
         picks = [verdict.after(node) for node in self._nodes[-1]]
