@@ -66,6 +66,7 @@ class Decoding:
         self._sampling = sampling
         self._prompt = tuple(prompt)
         self._stream = None if pair.tokenizer is None else TextStream(pair.tokenizer, decoder.limits.stop)
+        self._streamed = 0  # tokens whose text has been made; it is made when somebody asks
         self._cancelled = False
 
     @property
@@ -97,6 +98,9 @@ class Decoding:
         """Text so far, whole characters only; once finished, what `generate` returns."""
         if self._stream is None:
             return ""
+        tokens = self.tokens
+        self._stream.extend(tokens[self._streamed :])
+        self._streamed = len(tokens)
         return self._stream.finish() if self.finished else self._stream.text
 
     @property
@@ -120,8 +124,6 @@ class Decoding:
         """One iteration; see `phrasekit.decode.Decoder.step`."""
         iteration = self._decoder.step()
         self.iterations.append(iteration)
-        if self._stream is not None:
-            self._stream.extend(iteration.emitted)
         return iteration
 
     def cancel(self) -> None:

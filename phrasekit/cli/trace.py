@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
 from phrasekit.cli.figures import ENDINGS, metrics_table
+from phrasekit.cli.files import writable
 from phrasekit.cli.iteration import show_iteration
 from phrasekit.cli.terminal import one_line, out, say
 from phrasekit.trace import Trace, load_trace, render
+from phrasekit.trace.whole import WholeFile
 
 _FILE = click.argument("file", type=click.Path())
 
@@ -48,6 +52,63 @@ def summary(file: str, as_json: bool) -> None:
     console = out()
     say(console, f"{one_line(run.method)}, {ENDINGS[run.finish_reason]}\n")
     console.print(metrics_table(run.metrics()))
+
+
+@trace.command()
+@_FILE
+@click.argument("output", metavar="OUT", type=click.Path(dir_okay=False))
+@click.option("--format", "kind", default="", help="Its name; without it the end of OUT's name decides.")
+def convert(file: str, output: str, kind: str) -> None:
+    """Write FILE as OUT in another format.
+
+    \b
+    html        one page with the stepper, needs no network     .html
+    parquet     a row per forward, for DuckDB, Polars, pandas   .parquet
+    perfetto    a timeline for ui.perfetto.dev                  .perfetto.json
+    vllm        acceptance as vLLM reports it                   .vllm.json
+    spec-bench  an answer file of Spec-Bench                    .spec-bench.jsonl
+    jsonl       phrasekit's own                                 .jsonl
+    """
+    from phrasekit.views import convert as convert_trace
+
+    path = writable(output)
+    name = convert_trace(load_trace(file), path, kind)
+    click.echo(f"{one_line(output)}: {name}, {path.stat().st_size:,} bytes")
+
+
+@trace.command()
+@click.argument("output", metavar="OUT", type=click.Path(dir_okay=False))
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path())
+def gallery(output: str, files: tuple[str, ...]) -> None:
+    """Write steppers of FILEs as one HTML page, OUT; without FILEs the recorded runs that ship."""
+    from phrasekit.cli.gallery import gallery_page
+
+    path = writable(output)
+    runs = {name: load_trace(name) for name in files} if files else _shipped()
+    page = gallery_page({Path(name).name: run for name, run in runs.items()} if _tell_apart(files) else runs)
+    _write(path, page)
+    click.echo(f"{one_line(output)}: {len(runs)} runs, {path.stat().st_size:,} bytes")
+
+
+def _shipped() -> Mapping[str, Trace]:
+    from phrasekit import demo
+
+    return {name: demo.load_recorded(name) for name in demo.traces()}
+
+
+def _tell_apart(files: tuple[str, ...]) -> bool:
+    """Whether the names without their folders are all different."""
+    return len({Path(name).name for name in files}) == len(set(files))
+
+
+def _write(path: Path, page: str) -> None:
+    """The file appears whole or stays as it was."""
+    file = WholeFile(path)
+    try:
+        file.write(page.encode("utf-8"))
+        file.appear()
+    finally:
+        file.discard()
 
 
 def _numbers(run: Trace) -> dict[str, object]:

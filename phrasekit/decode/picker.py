@@ -207,6 +207,12 @@ def warp(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def best(scores: Tensor) -> Tensor:
-    """The likeliest token per row, the first one of a tie; −1 where the row has no finite maximum."""
-    value, index = scores.max(dim=-1)  # a NaN anywhere in the row makes the value NaN
-    return torch.where(value.isfinite(), index, -1)
+    """The likeliest token of every row, the first one of a tie; −1 where no maximum is finite."""
+    if scores.device.type == "cpu":  # numpy's argmax is ten times as fast there
+        wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        index = torch.from_numpy(wide.numpy().argmax(axis=-1))
+    else:
+        index = scores.argmax(dim=-1)
+    # a NaN counts as the maximum of its row
+    finite = scores.gather(-1, index[:, None])[:, 0].isfinite()
+    return torch.where(finite, index, -1)

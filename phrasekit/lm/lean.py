@@ -9,8 +9,9 @@ not recognised runs through transformers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,14 +24,32 @@ STATIC_ROTARY = ("default", "linear", "llama3", "yarn")
 FUSED_BYTES = 1 << 28  # fused copies of the weights only while they stay under this
 
 
+Norm = Callable[[Tensor], Tensor]
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Weights of one layer, ready to multiply; `qkv` and `gate_up` are fused copies."""
+    """One layer, ready to multiply: looking a weight up in its module costs as much as a small kernel.
 
-    source: Any
-    qkv: Tensor
-    qkv_bias: Tensor | None
+    Attributes:
+        before_attention: norm.
+        qkv: weight and bias of query, key and value in one, a fused copy.
+        heads_norm: norms of query and key, where the family has them.
+        out: weight and bias behind the attention.
+        window: positions the layer sees, 0 for all.
+        before_mlp: norm.
+        gate_up: weight of gate and up in one, a fused copy.
+        down: weight and bias behind the activation.
+    """
+
+    before_attention: Norm
+    qkv: tuple[Tensor, Tensor | None]
+    heads_norm: tuple[Norm, Norm] | None
+    out: tuple[Tensor, Tensor | None]
+    window: int
+    before_mlp: Norm
     gate_up: Tensor
+    down: tuple[Tensor, Tensor | None]
 
 
 class LeanForward:
@@ -49,6 +68,9 @@ class LeanForward:
         self.scaling = float(attention.scaling)
         self.signature = _signature(model)
         self.blocks = [_block(layer) for layer in model.model.layers]
+        self._embedding = model.model.embed_tokens.weight
+        self._last_norm = _norm(model.model.norm)
+        self._head = model.lm_head.weight
         self._rotary: tuple[Tensor, Tensor] | None = None
 
     @classmethod
@@ -72,56 +94,45 @@ class LeanForward:
                 for a single row that sees everything.
             cache: takes the new rows behind its committed ones.
         """
-        rows = ids.shape[0]
-        hidden = F.embedding(ids, self.model.model.embed_tokens.weight)
-        cos, sin = self._rotation(positions, cache.layers[0].length + rows)
+        hidden = F.embedding(ids, self._embedding)
+        cos, sin = self._rotation(positions, cache.length + len(ids))
+        only = next(iter(masks.values())) if len(masks) == 1 else None
         for block, layer in zip(self.blocks, cache.layers, strict=True):
-            source = block.source
-            window = int(getattr(source.self_attn, "sliding_window", None) or 0)
-            mask = masks[window] if window in masks else next(iter(masks.values()))
-            hidden = hidden + self._attend(
-                block, _norm(source.input_layernorm, hidden), cos, sin, mask, layer
-            )
-            gate, up = F.linear(_norm(source.post_attention_layernorm, hidden), block.gate_up).chunk(
-                2, dim=-1
-            )
-            hidden = hidden + F.linear(
-                F.silu(gate) * up, source.mlp.down_proj.weight, source.mlp.down_proj.bias
-            )
-        return _norm(self.model.model.norm, hidden)
+            mask = only if len(masks) == 1 else masks[block.window]
+            hidden = hidden + self._attend(block, block.before_attention(hidden), cos, sin, mask, layer)
+            gate, up = F.linear(block.before_mlp(hidden), block.gate_up).chunk(2, dim=-1)
+            hidden = hidden + F.linear(F.silu(gate) * up, *block.down)
+        return self._last_norm(hidden)
 
     def head(self, hidden: Tensor) -> Tensor:
         """Logits of these rows."""
-        return F.linear(hidden, self.model.lm_head.weight)
+        return F.linear(hidden, self._head)
 
     def _attend(
         self, block: Block, hidden: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None, layer: Any
     ) -> Tensor:
-        attention = block.source.self_attn
-        mixed = (
-            F.linear(hidden, block.qkv, block.qkv_bias).view(len(hidden), -1, self.head_dim).transpose(0, 1)
-        )
-        turning, values = mixed[: self.heads + self.key_heads], mixed[self.heads + self.key_heads :]
-        if hasattr(attention, "q_norm"):
-            turning = torch.cat(
-                (attention.q_norm(turning[: self.heads]), attention.k_norm(turning[self.heads :]))
-            )
+        heads = self.heads
+        mixed = F.linear(hidden, *block.qkv).view(hidden.shape[0], -1, self.head_dim).transpose(0, 1)
+        turning, values = mixed[: heads + self.key_heads], mixed[heads + self.key_heads :]
+        if block.heads_norm is not None:
+            query_norm, key_norm = block.heads_norm
+            turning = torch.cat((query_norm(turning[:heads]), key_norm(turning[heads:])))
         # rotate-half: the sine table carries the sign, so that a roll is enough
         turned = torch.addcmul(turning * cos, turning.roll(self.head_dim // 2, -1), sin)
-        keys, seen = layer.update(turned[None, self.heads :], values[None])
+        keys, seen = layer.update(turned[None, heads:], values[None])
         mixed = F.scaled_dot_product_attention(
-            turned[None, : self.heads],
+            turned[None, :heads],
             keys,
             seen,
             attn_mask=mask,
             scale=self.scaling,
-            enable_gqa=self.heads != self.key_heads,
+            enable_gqa=heads != self.key_heads,
         )
-        return F.linear(mixed[0].transpose(0, 1).flatten(1), attention.o_proj.weight, attention.o_proj.bias)
+        return F.linear(mixed[0].transpose(0, 1).flatten(1), *block.out)
 
     def _rotation(self, positions: Tensor, reach: int) -> tuple[Tensor, Tensor]:
         """Cosine and signed sine `[rows, head_dim]` from tables that grow by doubling."""
-        weight = self.model.model.embed_tokens.weight
+        weight = self._embedding
         deepest = max(
             reach, int(self.model.config.max_position_embeddings or 0) if self._rotary is None else 0
         )
@@ -138,19 +149,28 @@ def _block(layer: Any) -> Block:
     attention, mlp = layer.self_attn, layer.mlp
     projections = (attention.q_proj, attention.k_proj, attention.v_proj)
     biases = [projection.bias for projection in projections]
+    bias = None if biases[0] is None else torch.cat([one.detach() for one in biases])
     return Block(
-        source=layer,
-        qkv=torch.cat([projection.weight.detach() for projection in projections]),
-        qkv_bias=None if biases[0] is None else torch.cat([bias.detach() for bias in biases]),
+        before_attention=_norm(layer.input_layernorm),
+        qkv=(torch.cat([projection.weight.detach() for projection in projections]), bias),
+        heads_norm=(_norm(attention.q_norm), _norm(attention.k_norm))
+        if hasattr(attention, "q_norm")
+        else None,
+        out=(attention.o_proj.weight, attention.o_proj.bias),
+        window=int(getattr(attention, "sliding_window", None) or 0),
+        before_mlp=_norm(layer.post_attention_layernorm),
         gate_up=torch.cat((mlp.gate_proj.weight.detach(), mlp.up_proj.weight.detach())),
+        down=(mlp.down_proj.weight, mlp.down_proj.bias),
     )
 
 
-def _norm(module: Any, hidden: Tensor) -> Tensor:
-    if hidden.dtype == torch.float32:  # other dtypes round in the module's own order
-        return F.rms_norm(hidden, hidden.shape[-1:], module.weight, module.variance_epsilon)
-    normed: Tensor = module(hidden)
-    return normed
+def _norm(module: Any) -> Norm:
+    """One kernel in float32; other dtypes round in the module's own order."""
+    weight, epsilon = module.weight, module.variance_epsilon
+    if weight.dtype != torch.float32:
+        return cast(Norm, module)
+    shape = list(weight.shape)
+    return lambda hidden: torch.rms_norm(hidden, shape, weight, epsilon)
 
 
 def _recognised(model: Any) -> bool:
