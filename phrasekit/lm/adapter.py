@@ -28,12 +28,17 @@ EXACT_ATTENTION = ("sdpa", "eager")
 class Adapter:
     """Calls one transformers model on rows of a token tree.
 
+    Attributes:
+        device: takes the input ids.
+        dtype: of the hidden states, hence of the masks.
+
     Raises:
         UnsupportedModelError: the architecture or its attention cannot verify a tree.
     """
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        self._locate()
         self.config = model.config.get_text_config(decoder=True)
         self.layer_kinds = self._layer_kinds()
         self._refuse_what_cannot_verify()
@@ -41,18 +46,6 @@ class Adapter:
         self.cache_keyword = "cache" if "cache" in parameters else "past_key_values"
         self.keeps_logits = "logits_to_keep" in parameters
         self.lean = LeanForward.recognise(model)
-
-    @property
-    def device(self) -> torch.device:
-        """Device that takes the input ids."""
-        place: torch.device = self.model.get_input_embeddings().weight.device
-        return place
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Dtype of the hidden states, hence of the mask."""
-        dtype: torch.dtype = self.model.get_input_embeddings().weight.dtype
-        return dtype
 
     @property
     def layers(self) -> int:
@@ -99,8 +92,14 @@ class Adapter:
 
     def refresh(self) -> None:
         """Take note of weights, hooks or places that changed since the last sequence."""
+        self._locate()
         if self.lean is None or self.lean.stale():
             self.lean = LeanForward.recognise(self.model)
+
+    def _locate(self) -> None:
+        weight: Tensor = self.model.get_input_embeddings().weight
+        self.device = weight.device
+        self.dtype = weight.dtype
 
     def _masks(self, parents: tuple[int, ...], cached: int) -> Tensor | dict[str, Tensor]:
         masks = {kind: self._mask(kind, parents, cached) for kind in self.layer_kinds}

@@ -22,6 +22,8 @@ class ModelProposer(Proposer):
         goal = min(knobs.gamma, tree.limit)
         if goal < 1:
             return
+        if decoder.model.vocabulary < tree.vocabulary and max(draft.context) >= decoder.model.vocabulary:
+            return  # the draft has no embedding for a token of the text
         decoder.rebase(draft.context)
         decoder.knobs = knobs
         # what the last draft forward delivers beyond γ is already paid for
@@ -30,7 +32,10 @@ class ModelProposer(Proposer):
         while len(tree.trunk) < goal and not decoder.finish_reason and decoder.room > 0:
             iteration = decoder.step(room=most - len(tree.trunk))
             inner.append(iteration)
+            length = len(tree.trunk) + len(iteration.emitted)
             tree.extend_trunk(iteration.emitted, _kinds(iteration), _phrases(iteration))
+            if len(tree.trunk) < length:
+                break  # the target cannot emit what the draft says: nothing may follow the gap
         draft.inner = tuple(inner)
 
 
