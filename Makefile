@@ -12,8 +12,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 # goes to page faults. Other systems ignore them.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456
 
+# Every notebook in a kernel of its own, offline; a cell that fails or a checked output that differs fails.
+# loadscope keeps the cells of a notebook together.
+NOTEBOOKS := --nbval-lax --nbval-current-env --nbval-cell-timeout=120 --nbval-kernel-startup-timeout=120 \
+  --nbval-sanitize-with tests/notebooks/sanitize.cfg -p tests.notebooks.kernel --numprocesses 2 --dist loadscope
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo lab test lint bench clean
 
 help:  ## show this list
 	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
@@ -22,8 +27,12 @@ help:  ## show this list
 demo: $(VENV)/.core  ## step through Ouroboros on the embedded model pair
 	$(KEEP_MEMORY) $(BIN)/phrasekit demo $(ARGS)
 
-test: lint  ## lint, then run every test (what CI runs)
+lab: $(VENV)/.notebook  ## open the notebooks in JupyterLab
+	$(KEEP_MEMORY) $(BIN)/jupyter lab --notebook-dir=notebooks $(ARGS)
+
+test: lint  ## lint, then run every test and notebook (what CI runs)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
+	$(if $(ARGS),,$(BIN)/python -m pytest $(NOTEBOOKS) notebooks)
 
 lint: $(VENV)/.test  ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .
@@ -49,6 +58,10 @@ $(BIN)/python:
 $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .
 	@touch $@
+
+$(VENV)/.notebook: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[notebook]'
+	@touch $@ $(VENV)/.core
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[test,dev]'
