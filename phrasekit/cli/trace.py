@@ -13,6 +13,7 @@ from phrasekit.cli.files import writable
 from phrasekit.cli.iteration import show_iteration
 from phrasekit.cli.terminal import one_line, out, say
 from phrasekit.trace import Trace, load_trace, render
+from phrasekit.trace.summary import counted
 from phrasekit.trace.whole import WholeFile
 
 _FILE = click.argument("file", type=click.Path())
@@ -54,21 +55,23 @@ def summary(file: str, as_json: bool) -> None:
     console.print(metrics_table(run.metrics()))
 
 
-@trace.command()
+# known here so that `--help` imports no view; `tests/cli` compares it with `phrasekit.views.EVERY_FORMAT`
+_FORMATS = """\b
+Formats:
+  html        one page with the stepper, needs no network     .html
+  parquet     a row per forward, for DuckDB, Polars, pandas   .parquet
+  perfetto    a timeline for ui.perfetto.dev                  .perfetto.json
+  vllm        acceptance as vLLM reports it                   .vllm.json
+  spec-bench  an answer file of Spec-Bench                    .spec-bench.jsonl
+  jsonl       phrasekit's own                                 .jsonl"""
+
+
+@trace.command(epilog=_FORMATS)
 @_FILE
 @click.argument("output", metavar="OUT", type=click.Path(dir_okay=False))
 @click.option("--format", "kind", default="", help="Its name; without it the end of OUT's name decides.")
 def convert(file: str, output: str, kind: str) -> None:
-    """Write FILE as OUT in another format.
-
-    \b
-    html        one page with the stepper, needs no network     .html
-    parquet     a row per forward, for DuckDB, Polars, pandas   .parquet
-    perfetto    a timeline for ui.perfetto.dev                  .perfetto.json
-    vllm        acceptance as vLLM reports it                   .vllm.json
-    spec-bench  an answer file of Spec-Bench                    .spec-bench.jsonl
-    jsonl       phrasekit's own                                 .jsonl
-    """
+    """Write FILE as OUT in another format."""
     from phrasekit.views import convert as convert_trace
 
     path = writable(output)
@@ -84,21 +87,21 @@ def gallery(output: str, files: tuple[str, ...]) -> None:
     from phrasekit.cli.gallery import gallery_page
 
     path = writable(output)
-    runs = {name: load_trace(name) for name in files} if files else _shipped()
-    page = gallery_page({Path(name).name: run for name, run in runs.items()} if _tell_apart(files) else runs)
-    _write(path, page)
-    click.echo(f"{one_line(output)}: {len(runs)} runs, {path.stat().st_size:,} bytes")
+    runs = _read(files) if files else _shipped()
+    _write(path, gallery_page(runs))
+    click.echo(f"{one_line(output)}: {counted(len(runs), 'run')}, {path.stat().st_size:,} bytes")
+
+
+def _read(files: tuple[str, ...]) -> Mapping[str, Trace]:
+    """By the names of the files, without their folders where that tells them apart."""
+    apart = len({Path(name).name for name in files}) == len(set(files))
+    return {Path(name).name if apart else name: load_trace(name) for name in files}
 
 
 def _shipped() -> Mapping[str, Trace]:
     from phrasekit import demo
 
     return {name: demo.load_recorded(name) for name in demo.traces()}
-
-
-def _tell_apart(files: tuple[str, ...]) -> bool:
-    """Whether the names without their folders are all different."""
-    return len({Path(name).name for name in files}) == len(set(files))
 
 
 def _write(path: Path, page: str) -> None:

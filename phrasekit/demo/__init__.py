@@ -1,4 +1,4 @@
-"""The embedded model pair: folders that transformers loads as they are, their tuned defaults, recorded runs."""
+"""The embedded model pair: folders that transformers loads as they are, tuned defaults, recorded runs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,68 @@
+"""L2 and L3 on the embedded pair in float32, real text: what a user's first run shows."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+import phrasekit as pk
+from phrasekit.methods import METHODS
+from tests import models
+
+PROMPTS = (
+    "def quicksort(items):\n",
+    "import os\nimport sys\n\n\nclass Reader:\n    def __init__(self, path):\n        self.path = path\n\n    def",
+)
+TOKENS = 48
+SPECULATIVE = [name for name in METHODS if name != "vanilla" and "-no-" not in name]
+
+
+@lru_cache
+def pair() -> pk.Pair:
+    return pk.load_pair()
+
+
+@lru_cache
+def plain(prompt: str, **sampling) -> tuple[int, ...]:
+    return pk.generate(pair(), prompt, method="vanilla", max_new_tokens=TOKENS, **sampling).tokens
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_plain_decoding_is_generate(prompt):
+    (eos,) = pair().eos
+    assert plain(prompt) == models.greedy(pair().target.model, pair().encode(prompt), TOKENS, eos)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("method", SPECULATIVE)
+def test_every_method_is_plain_decoding(method, prompt):
+    pool = pk.PhrasePool()
+    for sampling in ({}, {"temperature": 0.8, "top_p": 0.95, "seed": 1}):
+        run = pk.generate(pair(), prompt, method=method, max_new_tokens=TOKENS, pool=pool, **sampling)
+        assert run.tokens == plain(prompt, **sampling)
+        assert run.text == pair().tokenizer.decode(run.tokens, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("method", ["speculative", "ouroboros"])
+def test_the_draft_is_of_use(method):
+    """A pair whose draft never agreed would pass everything above."""
+    run = pk.generate(pair(), PROMPTS[1], method=method, max_new_tokens=TOKENS, knobs=pk.Knobs(gamma=4))
+    accepted = [iteration.accepted for iteration in run.trace.iterations]
+    assert sum(accepted) > len(accepted) / 2
+    assert any(0 < i.accepted < i.drafted for i in run.trace.iterations)
+
+
+def test_an_end_token_ends_the_text():
+    """The model's own; found by forcing it with a bias, as a user's logits processor may."""
+    (eos,) = pair().eos
+
+    def push(ids, scores):
+        scores = scores.clone()
+        scores[:, eos] += 100.0 * (ids.shape[1] >= 30)
+        return scores
+
+    for method in ("vanilla", "ouroboros", "lookahead"):
+        run = pk.generate(pair(), PROMPTS[0], method=method, max_new_tokens=TOKENS, processors=[push])
+        assert run.finish_reason == "eos"
+        assert run.tokens == (*plain(PROMPTS[0])[: 30 - len(pair().encode(PROMPTS[0]))], eos)
