@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Unpack
@@ -203,9 +203,7 @@ def decoder(
     chosen = method_of(method, pair)
     settled = knobs_of(chosen, pair, knobs)
     settings = _sampling(sampling)
-    limits = Limits(
-        max_new_tokens=max_new_tokens, eos=pair.eos, stop=(stop,) if isinstance(stop, str) else tuple(stop)
-    )
+    limits = Limits(max_new_tokens=max_new_tokens, eos=pair.eos, stop=_stops(stop))
     if limits.stop and pair.tokenizer is None:
         raise ValueError("stop strings need a tokenizer, but this pair has none; use eos token ids instead")
     ids = _encode(pair, prompt)
@@ -279,6 +277,14 @@ def generate(
     return decoding.result()
 
 
+def _stops(stop: object) -> tuple[str, ...]:
+    if isinstance(stop, str):
+        return (stop,)
+    if not isinstance(stop, Iterable):
+        raise TypeError(f"stop must be a string or a list of strings, but got {stop!r}")
+    return tuple(stop)
+
+
 def _sampling(options: SamplingOptions) -> Sampling:
     known = [field.name for field in fields(Sampling)]
     unknown = sorted(set(options) - set(known))
@@ -307,6 +313,10 @@ def _encode(pair: Pair, prompt: Prompt) -> list[int]:
                 "a prompt must hold at least one token, but got an empty text; give it some words"
             )
         return ids
+    if not isinstance(prompt, Iterable):
+        raise TypeError(
+            f"a prompt must be a text, a list of token ids or a list of chat messages, but got {prompt!r}"
+        )
     items = list(prompt)
     if items and all(isinstance(item, dict) for item in items):
         return pair.encode_chat(items)  # type: ignore[arg-type]

@@ -149,10 +149,17 @@ def generated(family: str, count: int, prompt: tuple[int, ...] = PROMPT) -> tupl
     return greedy(target(family).model, prompt, count)
 
 
-def greedy(model: PreTrainedModel, prompt: Sequence[int], count: int, eos: int | None = None) -> tuple[int, ...]:
+def greedy(
+    model: PreTrainedModel, prompt: Sequence[int], count: int, eos: int | None = None
+) -> tuple[int, ...]:
     ids = torch.tensor([list(prompt)])
     found = model.generate(
-        ids, attention_mask=torch.ones_like(ids), max_new_tokens=count, do_sample=False, eos_token_id=eos, pad_token_id=0
+        ids,
+        attention_mask=torch.ones_like(ids),
+        max_new_tokens=count,
+        do_sample=False,
+        eos_token_id=eos,
+        pad_token_id=0,
     )
     return tuple(found[0, len(prompt) :].tolist())
 
@@ -170,7 +177,11 @@ class ScriptedModel:
     """
 
     def __init__(
-        self, script: Callable[[tuple[int, ...]], int | None], *, vocabulary: int = 16, context: int | None = None
+        self,
+        script: Callable[[tuple[int, ...]], int | None],
+        *,
+        vocabulary: int = 16,
+        context: int | None = None,
     ) -> None:
         self.script = script
         self.vocabulary = vocabulary
@@ -202,7 +213,9 @@ class ScriptedSession:
         assert all(-1 <= parent < node for node, parent in enumerate(parents)), "parents come first"
         assert len(tokens) == len(parents)
         if self.model.context is not None:
-            deepest = len(self.kept) + len(pending) - 1 + max(map(depth_by(parents), range(len(tokens))), default=0)
+            deepest = (
+                len(self.kept) + len(pending) - 1 + max(map(depth_by(parents), range(len(tokens))), default=0)
+            )
             assert deepest < self.model.context, "a row beyond the context"
         self._rows = [*pending, *tokens]
         self.model.forwards.append(len(self._rows))

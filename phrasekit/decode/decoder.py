@@ -25,6 +25,7 @@ from phrasekit.lm.model import PREFILL_ROWS, LanguageModel
 from phrasekit.trace.records import TARGET, ForwardRecord, Iteration, PoolRecord
 
 SPARE_ROWS = 128  # cache rows beyond prompt and limit, for trees
+RESERVED_ROWS = 4096  # reserved for new tokens at most; a longer text makes the cache grow
 
 
 class Journal(Protocol):
@@ -78,7 +79,7 @@ class Decoder:
         self._text = text
         self._count = 0
         self._started = perf_counter()
-        self._session = model.session(len(prompt) + self.limits.max_new_tokens + SPARE_ROWS)
+        self._session = model.session(len(prompt) + min(self.room, RESERVED_ROWS) + SPARE_ROWS)
         for proposer in self.proposers:
             proposer.start(prompt, self.knobs)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
@@ -19,6 +20,8 @@ from phrasekit.lm.fingerprint import fingerprint
 from phrasekit.lm.model import LanguageModel
 
 Source: TypeAlias = str | Path | PreTrainedModel
+# What transformers and safetensors raise for files that are missing, damaged or something else.
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +103,7 @@ def load_pair(
 
     Raises:
         FileNotFoundError: a folder or file that does not exist.
+        TypeError: a source that is neither a name, nor a path, nor a model.
         TokenizerMismatchError: draft and target have different tokenizers.
         UnsupportedModelError: a model that cannot verify trees exactly.
         ValueError: an argument outside its choices, or a source that is no causal language model.
@@ -160,9 +164,9 @@ def load_model(
             **({} if "gguf_file" in files else {"use_safetensors": True}),
             **files,
         )
-    except (OSError, ValueError, KeyError) as error:
+    except UNREADABLE as error:
         raise ValueError(
-            f"{source} must be a causal language model in safetensors or GGUF, but: {error}"
+            f"{source} must be a causal language model in safetensors or GGUF, but: {_brief(error)}"
         ) from error
     return LanguageModel(model.to(device), name=Path(str(source)).name, vocabulary=vocabulary)
 
@@ -174,12 +178,16 @@ def load_tokenizer(source: Source, *, trust_remote_code: bool = False) -> Any:
     place, files = _locate(source)
     try:
         return AutoTokenizer.from_pretrained(place, trust_remote_code=trust_remote_code, **files)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{source} must be a model with a tokenizer, but: {error}") from error
+    except UNREADABLE as error:
+        raise ValueError(f"{source} must be a model with a tokenizer, but: {_brief(error)}") from error
 
 
 def _locate(source: Source) -> tuple[str, dict[str, str]]:
     """Folder or hub name, and the file inside it for GGUF."""
+    if not isinstance(source, str | Path):
+        raise TypeError(
+            f"a model must be a hub name, a folder, a GGUF file or a transformers model, but got {source!r:.80}"
+        )
     path = Path(str(source)).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
@@ -234,6 +242,12 @@ def _end_tokens(model: LanguageModel, tokenizer: Any) -> frozenset[int]:
         if found is not None:
             return frozenset([found] if isinstance(found, int) else found)
     return frozenset()
+
+
+def _brief(error: Exception) -> str:
+    """The beginning of a message; transformers lists every architecture it knows."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else f"{text[:300]} …"
 
 
 def quiet() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from phrasekit.trace import Trace
 from phrasekit.views import stepper as _stepper_room
 from phrasekit.views.stepper.info import LIMIT, stepper_info
-from phrasekit.views.stepper.page import THEME_NAMES, info_of, start
+from phrasekit.views.stepper.page import THEME_NAMES, info_of, start, style
 
 try:
     import param
@@ -38,7 +38,7 @@ class PanelStepper(JSComponent):
     theme = param.Selector(default="auto", objects=list(THEME_NAMES), doc="light, dark or the system's")
 
     _esm = FOLDER / "stepper.js"
-    _stylesheets = (FOLDER / "stepper.css",)
+    _stylesheets = [style()]  # noqa: RUF012 - as text: Panel serves files from beside the component only
 
     def __init__(
         self,

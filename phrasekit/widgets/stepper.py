@@ -28,8 +28,8 @@ class StepperWidget(anywidget.AnyWidget):
 
     Attributes:
         step: the iteration shown, from 0.
-        selection: what is locked: `{"iteration": 4, "node": 2}`, `{"phrase": 7}`, or None. Node −1 is the last
-            committed token, the number of nodes stands for the target's own token.
+        selection: what is locked: `{"iteration": 4, "node": 2}`, `{"phrase": 7}`, or None. Node −1 is
+            the last committed token, the number of nodes stands for the target's own token.
         theme: "auto", "light" or "dark".
         info: everything shown, as plain data.
 

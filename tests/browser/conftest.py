@@ -70,7 +70,9 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Any]:
         page.set_default_timeout(10_000)
         here = Opened(page, [], [])
         page.on("pageerror", lambda error: here.errors.append(str(error)))
-        page.on("console", lambda message: here.errors.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console", lambda message: here.errors.append(message.text) if message.type == "error" else None
+        )
         page.on("request", lambda request: here.requests.append(request.url))
         page.goto(path.as_uri())
         opened.append(here)

@@ -41,7 +41,9 @@ def positions_by_row(patch: pytest.MonkeyPatch) -> None:
 
 def positions_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Every row but the first stands one too far."""
-    patch.setattr(model, "depths", lambda parents: tuple(d + (row > 0) for row, d in enumerate(depths(parents))))
+    patch.setattr(
+        model, "depths", lambda parents: tuple(d + (row > 0) for row, d in enumerate(depths(parents)))
+    )
 
 
 def compaction_skipped(patch: pytest.MonkeyPatch) -> None:
@@ -70,4 +72,7 @@ def _widen(patch: pytest.MonkeyPatch, seen: Callable[[tuple[int, ...]], torch.Te
 IN_ONE_FORWARD: dict[str, Bug] = {
     bug.__name__: bug for bug in (siblings_visible, mask_ignored, positions_by_row, positions_off_by_one)
 }
-ALL: dict[str, Bug] = {**IN_ONE_FORWARD, **{bug.__name__: bug for bug in (compaction_skipped, neighbours_kept)}}
+ALL: dict[str, Bug] = {
+    **IN_ONE_FORWARD,
+    **{bug.__name__: bug for bug in (compaction_skipped, neighbours_kept)},
+}

@@ -85,7 +85,23 @@ def test_streamed_pieces_are_the_text(tokenizer, text, count):
 
 @pytest.mark.parametrize("count", [0, 2, 7])
 @pytest.mark.parametrize(
-    "stop", ["return", "item", "m in it", "\n", "]\n", "def f", "🙂", "漢", "字", "\u0301", "👧", " end", "ß:", "s\n"]
+    "stop",
+    [
+        "return",
+        "item",
+        "m in it",
+        "\n",
+        "]\n",
+        "def f",
+        "🙂",
+        "漢",
+        "字",
+        "\u0301",
+        "👧",
+        " end",
+        "ß:",
+        "s\n",
+    ],
 )
 @pytest.mark.parametrize("text", TEXTS[:2])
 def test_stop_strings_across_tokens_and_inside_characters(tokenizer, text, stop, count):
@@ -212,7 +228,15 @@ def test_each_knob_has_an_effect():
             pool.insert([key, *((key + salt + i) % VOCABULARY for i in range(20))], "window")
 
     def shape(**changes):
-        knobs = {"gamma": 4, "window": 3, "level": 4, "guesses": 3, "suffixes": 3, "beta": 5, "lookup": 6} | changes
+        knobs = {
+            "gamma": 4,
+            "window": 3,
+            "level": 4,
+            "guesses": 3,
+            "suffixes": 3,
+            "beta": 5,
+            "lookup": 6,
+        } | changes
         found = []
         for method in ("ouroboros", "prompt_lookup"):
             decoding = pk.decoder(
@@ -320,7 +344,9 @@ def test_a_method_that_needs_a_draft_says_so(method):
 def test_without_a_draft_the_other_methods_work():
     pair = pk.Pair(target=models.target("llama"))
     for method in (name for name in METHODS if not METHODS[name].drafts):
-        assert pk.generate(pair, PROMPT, method=method, max_new_tokens=20).tokens == models.generated("llama", 20)
+        assert pk.generate(pair, PROMPT, method=method, max_new_tokens=20).tokens == models.generated(
+            "llama", 20
+        )
 
 
 def test_a_very_large_limit_reserves_no_memory():

@@ -64,7 +64,10 @@ def test_every_pick_is_the_models_own(method):
 def test_acceptance_follows_from_tree_and_picks(method):
     done, _ = run(method)
     for iteration in done.trace.iterations:
-        said = {prefix(iteration, node): iteration.picks[node + 1] for node in range(-1, len(iteration.tree.tokens))}
+        said = {
+            prefix(iteration, node): iteration.picks[node + 1]
+            for node in range(-1, len(iteration.tree.tokens))
+        }
         draft = [iteration.tree.tokens[node] for node in iteration.tree.trunk]
         right = [said[tuple(draft[:i])] == token for i, token in enumerate(draft)]
         assert iteration.drafted == len(draft)
@@ -73,12 +76,19 @@ def test_acceptance_follows_from_tree_and_picks(method):
         leading = []
         for branch in iteration.tree.branches:
             path = [(*prefix(iteration, iteration.tree.parents[node]),) for node in branch.nodes]
-            hits = [said[before] == iteration.tree.tokens[node] for before, node in zip(path, branch.nodes, strict=True)]
+            hits = [
+                said[before] == iteration.tree.tokens[node]
+                for before, node in zip(path, branch.nodes, strict=True)
+            ]
             leading.append(next((i for i, hit in enumerate(hits) if not hit), len(hits)))
         assert iteration.suffix_accepted == tuple(leading)
         walked = tuple(iteration.tree.tokens[node] for node in iteration.path)
         assert (*walked, said[walked])[: len(iteration.emitted)] == iteration.emitted
-        assert (*walked, said[walked]) not in [prefix(iteration, n) for n in range(len(iteration.tree.tokens)) if iteration.tree.kinds[n] != WINDOW]
+        assert (*walked, said[walked]) not in [
+            prefix(iteration, n)
+            for n in range(len(iteration.tree.tokens))
+            if iteration.tree.kinds[n] != WINDOW
+        ]
 
 
 @methods
@@ -127,7 +137,7 @@ def test_drafting_is_recorded_inside(method):
 @methods
 def test_pool_records_add_up(method):
     done, pool = run(method)
-    known = {number: None for number in range(48)}  # what it held before
+    known = dict.fromkeys(range(48))  # what it held before
     start = len(known)
     for iteration in done.trace.iterations:
         records = [*(inner.pool for inner in iteration.draft), iteration.pool]
@@ -155,7 +165,9 @@ def test_windows_are_recorded_as_they_were_before_the_iteration():
     done, _ = run("lookahead")
     for before, after in zip(done.trace.iterations[3:30], done.trace.iterations[4:], strict=False):
         first, *rest = before.window
-        picks = [before.picks[n + 1] for n, kind in enumerate(before.tree.kinds) if kind == WINDOW][-len(rest[-1]) :]
+        picks = [before.picks[n + 1] for n, kind in enumerate(before.tree.kinds) if kind == WINDOW][
+            -len(rest[-1]) :
+        ]
         assert after.window == (rest[0][1:], *rest[1:], tuple(picks))
         assert len(first) == 3
 
@@ -170,7 +182,13 @@ def test_knobs_in_force_are_recorded():
 
 def test_settings_tell_how_to_repeat_a_run():
     trace = pk.generate(
-        models.pair_of("llama", eos=frozenset({9, 4})), PROMPT, max_new_tokens=5, temperature=0.5, top_k=3, top_p=0.9, seed=7
+        models.pair_of("llama", eos=frozenset({9, 4})),
+        PROMPT,
+        max_new_tokens=5,
+        temperature=0.5,
+        top_k=3,
+        top_p=0.9,
+        seed=7,
     ).trace
     wanted = {"temperature": 0.5, "top_k": 3, "top_p": 0.9, "seed": 7, "max_new_tokens": 5, "eos": (4, 9)}
     assert {name: trace.settings[name] for name in wanted} == wanted

@@ -29,7 +29,9 @@ CASES = {
     "biases": lambda: models.build("llama", attention_bias=True),
     "all-biases": lambda: models.build("llama", attention_bias=True, mlp_bias=True),
     "tied": lambda: models.build("llama", tie_word_embeddings=True),
-    "linear-rope": lambda: models.build("llama", rope_parameters={**ROPE, "rope_type": "linear", "factor": 4.0}),
+    "linear-rope": lambda: models.build(
+        "llama", rope_parameters={**ROPE, "rope_type": "linear", "factor": 4.0}
+    ),
     "yarn": lambda: models.build(
         "llama",
         rope_parameters={**ROPE, "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16},
@@ -49,9 +51,13 @@ CASES = {
     "mistral": lambda: models.build("mistral"),
     "mistral-full": lambda: models.build("mistral", sliding_window=None),
     "qwen3": lambda: models.build("qwen3"),
-    "qwen3-mixed": lambda: models.build("qwen3", use_sliding_window=True, sliding_window=6, max_window_layers=1),
+    "qwen3-mixed": lambda: models.build(
+        "qwen3", use_sliding_window=True, sliding_window=6, max_window_layers=1
+    ),
     "qwen2": lambda: qwen2().double().eval(),
-    "qwen2-mixed": lambda: qwen2(use_sliding_window=True, sliding_window=6, max_window_layers=1).double().eval(),
+    "qwen2-mixed": lambda: (
+        qwen2(use_sliding_window=True, sliding_window=6, max_window_layers=1).double().eval()
+    ),
 }
 
 
@@ -60,7 +66,9 @@ def spread_biases(model) -> None:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith("bias") or "norm" in name:
-                parameter.add_(0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(len(name))))
+                parameter.add_(
+                    0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(len(name)))
+                )
 
 
 def logits(model: LanguageModel) -> torch.Tensor:
@@ -93,7 +101,17 @@ def test_every_variant_gives_the_logits_of_transformers(case, dtype):
 
 def test_the_usual_models_are_recognised_so_that_the_comparison_compares_something():
     lean = {case for case in CASES if LanguageModel(CASES[case]()).adapter.lean is not None}
-    assert {"llama", "one-key-head", "biases", "tied", "mistral", "qwen3", "qwen2", "qwen2-mixed", "yarn"} <= lean
+    assert {
+        "llama",
+        "one-key-head",
+        "biases",
+        "tied",
+        "mistral",
+        "qwen3",
+        "qwen2",
+        "qwen2-mixed",
+        "yarn",
+    } <= lean
     assert "gelu" not in lean
     dynamic = {**ROPE, "rope_type": "dynamic", "factor": 2.0}
     assert LanguageModel(models.build("llama", rope_parameters=dynamic)).adapter.lean is None

@@ -83,7 +83,9 @@ def test_folders(home, as_text):
     assert run.tokens == models.greedy(pair.target.model, pair.encode("import os"), 12)
 
 
-@pytest.mark.parametrize(("target", "draft"), [("padded", "draft"), ("target", "padded"), ("padded", "padded")])
+@pytest.mark.parametrize(
+    ("target", "draft"), [("padded", "draft"), ("target", "padded"), ("padded", "padded")]
+)
 @pytest.mark.parametrize("temperature", [0.0, 2.0])
 def test_padded_vocabularies_of_different_size_work(home, target, draft, temperature):
     """Qwen2.5: 151,936 rows against 152,064 for one tokenizer; vllm#10913, Qwen3#326."""
@@ -110,7 +112,9 @@ def test_models_in_memory_need_no_tokenizer():
         pk.generate(pair, [{"role": "user", "content": "x"}])
 
 
-@pytest.mark.parametrize("place", ["/nowhere/at/all", "./nowhere", "~/nowhere-at-all", Path("nowhere"), "a/b/c"])
+@pytest.mark.parametrize(
+    "place", ["/nowhere/at/all", "./nowhere", "~/nowhere-at-all", Path("nowhere"), "a/b/c"]
+)
 def test_a_folder_that_is_not_there(home, place):
     for arguments in ((place,), (home / "target", place), (home / "target", home / "draft", place)):
         with pytest.raises(FileNotFoundError, match="nowhere|a/b/c"):
@@ -128,11 +132,27 @@ def test_a_draft_alone_is_no_pair(home):
 
 
 def encoder_decoder(folder: Path) -> None:
-    save(T5ForConditionalGeneration(T5Config(vocab_size=4096, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)), folder)
+    save(
+        T5ForConditionalGeneration(
+            T5Config(vocab_size=4096, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+        ),
+        folder,
+    )
 
 
 def pictures(folder: Path) -> None:
-    save(ViTModel(ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=32)), folder)
+    save(
+        ViTModel(
+            ViTConfig(
+                hidden_size=16,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                intermediate_size=16,
+                image_size=32,
+            )
+        ),
+        folder,
+    )
 
 
 def no_config(folder: Path) -> None:
@@ -215,7 +235,9 @@ def test_a_folder_that_holds_something_else(damage, role, copy, home):
 def test_code_of_a_repository_is_not_run_unless_asked_for(copy):
     """vLLM CVE-2026-4944, CVE-2026-22807: a flag that did not reach every loader."""
     marker = copy / "ran"
-    (copy / "mine.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Config: pass\nclass Model: pass\n")
+    (copy / "mine.py").write_text(
+        f"open({str(marker)!r}, 'w').close()\nclass Config: pass\nclass Model: pass\n"
+    )
     config = json.loads((copy / "config.json").read_text())
     mine = {"AutoConfig": "mine.Config", "AutoModelForCausalLM": "mine.Model", "AutoTokenizer": "mine.Model"}
     (copy / "config.json").write_text(json.dumps({**config, "model_type": "mine", "auto_map": mine}))
@@ -279,7 +301,9 @@ def test_a_bad_dtype_is_refused_by_name(home, dtype):
         load_pair(home / "target", dtype=dtype)
 
 
-@pytest.mark.parametrize("device", ["tpu?", "", "cpu:x", "cuda" if not torch.cuda.is_available() else "cuda:99", None, 1.5])
+@pytest.mark.parametrize(
+    "device", ["tpu?", "", "cpu:x", "cuda" if not torch.cuda.is_available() else "cuda:99", None, 1.5]
+)
 def test_a_bad_device_is_refused_by_name(home, device):
     with pytest.raises((TypeError, ValueError), match="device"):
         load_pair(home / "target", device=device)
@@ -294,7 +318,9 @@ def test_a_bad_attention_is_refused_by_name(home, attention):
 def test_eager_attention_is_as_good(home):
     eager, sdpa = (load_pair(home / "target", attention=name, dtype="float64") for name in ("eager", "sdpa"))
     assert eager.target.adapter.config._attn_implementation == "eager"
-    tokens = [pk.generate(pair, "import os", method="lookahead", max_new_tokens=30).tokens for pair in (eager, sdpa)]
+    tokens = [
+        pk.generate(pair, "import os", method="lookahead", max_new_tokens=30).tokens for pair in (eager, sdpa)
+    ]
     assert tokens[0] == tokens[1]
 
 

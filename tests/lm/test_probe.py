@@ -84,9 +84,13 @@ def test_recurrent_models_are_refused_for_what_they_are(config):
 @pytest.mark.parametrize(
     "model",
     [
-        lambda: T5ForConditionalGeneration(T5Config(vocab_size=96, d_model=32, d_kv=8, d_ff=64, num_layers=1, num_heads=4)),
+        lambda: T5ForConditionalGeneration(
+            T5Config(vocab_size=96, d_model=32, d_kv=8, d_ff=64, num_layers=1, num_heads=4)
+        ),
         lambda: BartForConditionalGeneration(
-            BartConfig(vocab_size=96, d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2)
+            BartConfig(
+                vocab_size=96, d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2
+            )
         ),
         lambda: LlamaModel(LlamaConfig(vocab_size=96, intermediate_size=64, **SMALL)),
     ],
@@ -97,7 +101,9 @@ def test_what_is_no_decoder_only_language_model_is_refused(model):
         LanguageModel(model())
 
 
-@pytest.mark.parametrize("attention", ["flash_attention_2", "flash_attention_3", "flex_attention", "paged|sdpa"])
+@pytest.mark.parametrize(
+    "attention", ["flash_attention_2", "flash_attention_3", "flex_attention", "paged|sdpa"]
+)
 def test_attention_without_4d_masks_is_refused_with_what_to_do(attention):
     """Dao-AILab/flash-attention#1576: the kernel takes no mask, and nothing says so."""
     model = models.build("llama")

@@ -113,7 +113,10 @@ def test_a_refused_draft_gives_its_right_runs():
     assert texts(judged([1, 2, 3, 4], [], picks, [1, 9])) == []
 
 
-@pytest.mark.parametrize(("repair", "due"), [("paper", [(2, 3, 8, 6), (2, 3, 4, 7)]), ("prefix", [(2, 3, 8), (2, 3, 4, 7)]), ("off", [])])
+@pytest.mark.parametrize(
+    ("repair", "due"),
+    [("paper", [(2, 3, 8, 6), (2, 3, 4, 7)]), ("prefix", [(2, 3, 8), (2, 3, 4, 7)]), ("off", [])],
+)
 def test_suffixes_are_repaired_when_their_draft_was_accepted(repair, due):
     """Ouroboros D3: its code repairs in the accepting branch only, the other being dead code."""
     picks = {(): 1, (1,): 2, (1, 2): 3, (1, 2, 3): 8, (1, 2, 3, 4): 6, (1, 2, 3, 4, 5): 6}

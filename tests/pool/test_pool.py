@@ -31,7 +31,9 @@ class Machine(RuleBasedStateMachine):
     def start(self, per_key, capacity, longest, policy):
         self.pool = PhrasePool(per_key=per_key, capacity=capacity, longest=longest, policy=policy)
         self.per_key, self.capacity, self.longest = per_key, capacity, longest
-        self.rank = {"lru": lambda entry: 0, "least_used": lambda e: e[2], "least_accepted": lambda e: e[3]}[policy]
+        self.rank = {"lru": lambda entry: 0, "least_used": lambda e: e[2], "least_accepted": lambda e: e[3]}[
+            policy
+        ]
         self.entries: list[list] = []
         self.ids: set[int] = set()
 
@@ -241,7 +243,12 @@ def test_two_runs_at_once_on_one_pair_and_one_pool():
     def run(name: int):
         def job():
             found[name] = pk.generate(
-                pair, prompts[name], method="ouroboros", max_new_tokens=50, pool=pool, knobs=pk.Knobs(window=2)
+                pair,
+                prompts[name],
+                method="ouroboros",
+                max_new_tokens=50,
+                pool=pool,
+                knobs=pk.Knobs(window=2),
             ).tokens
 
         return job

@@ -47,23 +47,36 @@ def test_a_text_that_grows_with_a_knob_that_changes(pieces, count, ngrams):
     for number, piece in enumerate(pieces):
         context += piece
         ngram = ngrams[number % len(ngrams)]
-        assert propose(lookup, context, lookup=count, lookup_ngram=ngram) == brute_force(context, count, ngram)[0]
+        assert (
+            propose(lookup, context, lookup=count, lookup_ngram=ngram)
+            == brute_force(context, count, ngram)[0]
+        )
 
 
 @settings(max_examples=150)
-@given(st.lists(st.tuples(st.floats(0, 1), texts), min_size=2, max_size=8), st.integers(1, 5), st.integers(1, 3))
+@given(
+    st.lists(st.tuples(st.floats(0, 1), texts), min_size=2, max_size=8), st.integers(1, 5), st.integers(1, 3)
+)
 def test_a_text_whose_end_is_taken_back(changes, count, ngram):
     """Under a draft decoder: what the target refused gives way to something else, or to nothing yet."""
     lookup, context = PromptLookup(), [0]
     for keep, piece in changes:
         context = context[: max(1, int(keep * len(context)))]
         context += piece[: int(9 * keep) % 5]
-        assert propose(lookup, context, lookup=count, lookup_ngram=ngram) == brute_force(context, count, ngram)[0]
+        assert (
+            propose(lookup, context, lookup=count, lookup_ngram=ngram)
+            == brute_force(context, count, ngram)[0]
+        )
 
 
 def test_how_far_the_text_matched_is_told():
     lookup = PromptLookup()
-    for context, size in (([1, 2, 3, 1, 2, 3], 3), ([9, 2, 3, 1, 2, 3], 2), ([9, 8, 3, 1, 2, 3], 1), ([1, 2], 0)):
+    for context, size in (
+        ([1, 2, 3, 1, 2, 3], 3),
+        ([9, 2, 3, 1, 2, 3], 2),
+        ([9, 8, 3, 1, 2, 3], 1),
+        ([1, 2], 0),
+    ):
         draft = Draft(TokenTree(vocabulary=100, limit=9), context, Knobs(lookup=4, lookup_ngram=3))
         lookup.start([], Knobs())
         assert lookup.find(draft) == brute_force(context, 4, 3)

@@ -18,14 +18,18 @@ TEXT = (4, 8, 15, 16)
 TRUTH = follow(SCRIPT, TEXT, 60)
 
 
-def proposer(*inner, vocabulary: int = VOCABULARY, script=SCRIPT, context=None, eos=(), count=99) -> ModelProposer:
+def proposer(
+    *inner, vocabulary: int = VOCABULARY, script=SCRIPT, context=None, eos=(), count=99
+) -> ModelProposer:
     model = ScriptedModel(script, vocabulary=vocabulary, context=context)
     limits = Limits(max_new_tokens=count, eos=frozenset(eos))
     return ModelProposer(Decoder(model, TEXT, proposers=inner, limits=limits))
 
 
 def propose(model: ModelProposer, context=TEXT, *, limit=50, vocabulary=VOCABULARY, eos=(), **knobs) -> Draft:
-    draft = Draft(TokenTree(vocabulary=vocabulary, limit=limit, ends=frozenset(eos)), list(context), Knobs(**knobs))
+    draft = Draft(
+        TokenTree(vocabulary=vocabulary, limit=limit, ends=frozenset(eos)), list(context), Knobs(**knobs)
+    )
     model.propose(draft)
     return draft
 
@@ -158,7 +162,9 @@ def test_the_draft_cache_after_a_rebase_is_that_of_a_fresh_prefill(family):
         assert 0 < len(inner.context) - session.length < 9
         for a, b in zip(session.cache.layers, fresh.cache.layers, strict=True):
             for x, y in ((a.keys, b.keys), (a.values, b.values)):
-                same = torch.allclose(x[:, :, : session.length], y[:, :, : session.length], atol=1e-12, rtol=1e-12)
+                same = torch.allclose(
+                    x[:, :, : session.length], y[:, :, : session.length], atol=1e-12, rtol=1e-12
+                )
                 assert same
 
 
@@ -182,7 +188,9 @@ def test_the_target_cache_is_that_of_a_sequential_run(family):
 def test_a_draft_for_the_draft():
     """Three levels: the smallest proposes, the draft checks, the target decides."""
     pair = pk.Pair(
-        target=models.target("llama"), draft=models.draft("llama", "noisy"), smaller=models.draft("llama", "other")
+        target=models.target("llama"),
+        draft=models.draft("llama", "noisy"),
+        smaller=models.draft("llama", "other"),
     )
     run = pk.generate(pair, PROMPT, method="cascade", knobs=Knobs(gamma=4), max_new_tokens=60)
     assert run.tokens == models.generated("llama", 60)
@@ -210,7 +218,10 @@ def paths(draft: Draft) -> list[tuple[int, ...]]:
     return [tuple(draft.tree.tokens[node] for node in branch.nodes) for branch in draft.tree.branches]
 
 
-@pytest.mark.parametrize(("suffixes", "beta", "due"), [(2, 9, [(6, 7, 8), (4, 5)]), (1, 9, [(6, 7, 8)]), (3, 3, [(6, 7), (4, 5), (9, 9)]), (0, 9, [])])
+@pytest.mark.parametrize(
+    ("suffixes", "beta", "due"),
+    [(2, 9, [(6, 7, 8), (4, 5)]), (1, 9, [(6, 7, 8)]), (3, 3, [(6, 7), (4, 5), (9, 9)]), (0, 9, [])],
+)
 def test_lengthen_appends_the_newest_phrases_of_the_last_token(suffixes, beta, due):
     """β − 1 new tokens of each, K of them, newest first; p₁ is the draft's last token."""
     draft = drafted([5, 3], suffixes=suffixes, beta=beta)
@@ -243,7 +254,10 @@ def test_nothing_is_appended_behind_the_limit_or_an_end():
         assert journal.drain().lookups == 0
 
 
-@pytest.mark.parametrize(("guesses", "level", "due"), [(2, 9, [(6, 7, 8), (4, 5)]), (1, 3, [(6, 7)]), (0, 9, []), (9, 2, [(6,), (4,), (9,)])])
+@pytest.mark.parametrize(
+    ("guesses", "level", "due"),
+    [(2, 9, [(6, 7, 8), (4, 5)]), (1, 3, [(6, 7)]), (0, 9, []), (9, 2, [(6,), (4,), (9,)])],
+)
 def test_guesses_stand_behind_the_last_token(guesses, level, due):
     """G phrases of N − 1 tokens; W and G are not the same (TensorRT-LLM#4003)."""
     draft = drafted([], guesses=guesses, level=level, window=5)

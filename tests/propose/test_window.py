@@ -73,9 +73,13 @@ class Jumps(Proposer):
         draft.tree.add_branch(ROOT, text[len(draft.context) :], LOOKUP)
 
 
-def decoder(window: LookaheadWindow, *others: Proposer, knobs: Knobs, context: int | None = None, count: int = 99):
+def decoder(
+    window: LookaheadWindow, *others: Proposer, knobs: Knobs, context: int | None = None, count: int = 99
+):
     model = ScriptedModel(SCRIPT, vocabulary=VOCABULARY, context=context)
-    return Decoder(model, PROMPT, proposers=(*others, window), knobs=knobs, limits=Limits(max_new_tokens=count))
+    return Decoder(
+        model, PROMPT, proposers=(*others, window), knobs=knobs, limits=Limits(max_new_tokens=count)
+    )
 
 
 @pytest.mark.parametrize("others", [(), (Jumps(),)], ids=["one by one", "jumps"])
@@ -94,7 +98,9 @@ def test_fill_shift_and_phrases(columns, level, others):
         assert [list(tokens) for tokens in iteration.window] == (slow.levels if columns + level > 3 else [[]])
         due = slow.step(context)
         assert pool.inserted[before:] == due
-        assert len(due) == (columns if step >= level - 2 else 0), "filled in N−2 forwards, then W phrases each"
+        assert len(due) == (columns if step >= level - 2 else 0), (
+            "filled in N−2 forwards, then W phrases each"
+        )
         assert all(len(phrase) == level for phrase in due)
     assert made.emitted == follow_from(PROMPT, len(made.emitted))
 
@@ -186,7 +192,9 @@ def test_no_row_leaves_the_context(columns, level, space):
     """The scripted session refuses rows beyond the context."""
     pool = Recorder()
     window = LookaheadWindow(pool)
-    made = decoder(window, Jumps(), knobs=Knobs(window=columns, level=level), context=len(PROMPT) + space, count=99)
+    made = decoder(
+        window, Jumps(), knobs=Knobs(window=columns, level=level), context=len(PROMPT) + space, count=99
+    )
     windows = [iteration.window for iteration in made]
     assert made.finish_reason == "context"
     assert made.emitted == follow_from(PROMPT, space)

@@ -10,7 +10,7 @@ from phrasekit.trace import Branch, ForwardRecord, Iteration, PhraseRecord, Pool
 HOSTILE = {
     "closing tag": "</script><script>window.hacked = 1</script>",
     "image": "<img src=x onerror='window.hacked = 1'>",
-    "attribute": "\" onmouseover=\"window.hacked = 1\" x='",
+    "attribute": '" onmouseover="window.hacked = 1" x=\'',
     "comment": "<!--",
     "entity": "&lt;b&gt;&amp;",
     "right to left": "abc\u202edcba\u2066\u200f",
@@ -120,8 +120,20 @@ def story() -> Trace:
         phases={"propose": 2.0, "forward": 3.0},
         knobs={"gamma": 4},
     )
-    texts = {10: "def", 11: " f", 20: "(", 21: "x", 22: " y", 50: "):\n    ", 60: "return", 30: " x", 71: "<end>"}
-    return Trace("ouroboros", (10, 11), (broken, lengthened), "eos", {"target": "target", "device": "cpu"}, texts)
+    texts = {
+        10: "def",
+        11: " f",
+        20: "(",
+        21: "x",
+        22: " y",
+        50: "):\n    ",
+        60: "return",
+        30: " x",
+        71: "<end>",
+    }
+    return Trace(
+        "ouroboros", (10, 11), (broken, lengthened), "eos", {"target": "target", "device": "cpu"}, texts
+    )
 
 
 def plain_of(trace: Trace, ms: float = 2.0) -> Trace:
@@ -149,19 +161,41 @@ def hostile() -> Trace:
     first = replace(trace.iterations[0], note=HOSTILE["image"], knobs={"gamma": HOSTILE["closing tag"]})
     evil = PhraseRecord(40, (20, 21), HOSTILE["image"])
     first = replace(first, pool=replace(first.pool, inserted=(*first.pool.inserted, evil)))
-    settings = {"target": HOSTILE["image"], "draft": HOSTILE["closing tag"], "device": HOSTILE["right to left"]}
+    settings = {
+        "target": HOSTILE["image"],
+        "draft": HOSTILE["closing tag"],
+        "device": HOSTILE["right to left"],
+    }
     return Trace(HOSTILE["attribute"], trace.prompt, (first, trace.iterations[1]), "eos", settings, texts)
 
 
 def large(iterations: int = 400, suffixes: int = 4, length: int = 13, drafted: int = 8) -> Trace:
     """A long run: every iteration has a tree of `drafted + suffixes × length` nodes and four draft forwards."""
     rng = random.Random(0)
-    words = ["the", " of", " return", "(", ")", ":\n    ", " self", ".name", " =", " 1", "\n", ' """', "def", " x", ","]
+    words = [
+        "the",
+        " of",
+        " return",
+        "(",
+        ")",
+        ":\n    ",
+        " self",
+        ".name",
+        " =",
+        " 1",
+        "\n",
+        ' """',
+        "def",
+        " x",
+        ",",
+    ]
     texts = {token: rng.choice(words) if token % 3 else f" tok{token}" for token in range(500)}
     prompt = tuple(rng.randrange(500) for _ in range(100))
     context, records, phrase, clock = list(prompt), [], 0, 0.0
     for index in range(iterations):
-        record = _large_step(rng, index, len(context), context[-1], (suffixes, length, drafted), phrase, clock)
+        record = _large_step(
+            rng, index, len(context), context[-1], (suffixes, length, drafted), phrase, clock
+        )
         phrase, clock = phrase + suffixes + 4, clock + record.ms
         records.append(record)
         context.extend(record.emitted)
@@ -169,7 +203,13 @@ def large(iterations: int = 400, suffixes: int = 4, length: int = 13, drafted: i
 
 
 def _large_step(
-    rng: random.Random, index: int, position: int, root: int, sizes: tuple[int, int, int], phrase: int, clock: float
+    rng: random.Random,
+    index: int,
+    position: int,
+    root: int,
+    sizes: tuple[int, int, int],
+    phrase: int,
+    clock: float,
 ) -> Iteration:
     suffixes, length, drafted = sizes
     kept = drafted if index % 2 else rng.randrange(drafted)
@@ -210,7 +250,9 @@ def _large_step(
             position + 2 * n,
             trunk[2 * n - 1] if n else root,
             picks=(trunk[2 * n], trunk[2 * n + 1]),
-            tree=TreeRecord((trunk[2 * n],), (-1,), ("phrase",), (phrase,), (), (Branch("phrase", phrase, (0,)),)),
+            tree=TreeRecord(
+                (trunk[2 * n],), (-1,), ("phrase",), (phrase,), (), (Branch("phrase", phrase, (0,)),)
+            ),
             path=(0,),
             emitted=(trunk[2 * n], trunk[2 * n + 1]),
             kinds=("phrase", "target"),

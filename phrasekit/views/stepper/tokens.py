@@ -44,8 +44,8 @@ class TokenTable:
 def shown(text: str) -> str:
     r"""Text with its spaces and line breaks, and everything else that is invisible spelled out.
 
-    Controls, right-to-left overrides, zero-width characters and lone surrogates become `\u202e` and the like; a
-    very long text is cut, with the count of what is left out.
+    Controls, right-to-left overrides, zero-width characters and lone surrogates become `\u202e` and the
+    like; a very long text is cut, with the count of what is left out.
     """
     kept = text[:LONGEST]
     spelled = "\n".join(visible(line, spaces=False) for line in kept.split("\n"))

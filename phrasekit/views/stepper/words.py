@@ -53,7 +53,8 @@ def forward_sentence(inner: Iteration, number: int, total: int) -> str:
     if not guesses:
         return f"{said}no phrase to try after this token, so the draft model writes {wrote}."
     phrases = not tree.trunk and all(branch.phrase >= 0 for branch in tree.branches)
-    tried = f"{counted(guesses, 'phrase') if phrases else counted(guesses, 'guess', 'guesses')} to try after this token"
+    several = counted(guesses, "phrase") if phrases else counted(guesses, "guess", "guesses")
+    tried = f"{several} to try after this token"
     if not fit:
         misfit = "it does not fit" if guesses == 1 else "none fits"
         return f"{said}{tried}, {misfit}; the draft model writes {wrote}."
