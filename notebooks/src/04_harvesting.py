@@ -170,7 +170,8 @@ print(str(views.harvest_view(harvested[0], most=4)))
 
 # %% [markdown]
 # Here the discarded tail is the *only* source: no window, no committed text, no repair. Whatever the pool holds was
-# once rejected.
+# once rejected. Look for both fates: a phrase that came back and was kept whole, and one that fits nowhere, as the verdicts
+# behind the mistake carried on a wrong word.
 #
 # ## The signature result: what each source brings
 #
@@ -251,7 +252,8 @@ best, worst = (
 print(f"best against worst: {100 * (best / worst - 1):.1f} % more tokens per target forward")
 
 # %% [markdown]
-# On so small a sample the rules lie close together, and often fall on the same numbers: a repaired phrase only matters
+# On so small a sample the rules lie close together, and often fall on the same numbers (`paper` costs a little in the saved
+# run, as verdicts behind a correction were stored with it): a repaired phrase only matters
 # when its key comes up again *and* the text goes on the same way. `prefix` adds fewer new phrases than `paper`, as a short
 # corrected phrase is often the beginning of one the pool already has. That is a finding, not a failure: the paper's own
 # ablation credits all harvesting from verification with 55.9 to 58.2 tokens a second, four per cent. `prefix` is

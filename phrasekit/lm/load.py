@@ -186,7 +186,8 @@ def _locate(source: Source) -> tuple[str, dict[str, str]]:
     """Folder or hub name, and the file inside it for GGUF."""
     if not isinstance(source, str | Path):
         raise TypeError(
-            f"a model must be a hub name, a folder, a GGUF file or a transformers model, but got {source!r:.80}"
+            "a model must be a hub name, a folder, a GGUF file or a transformers model, but got "
+            f"{source!r:.80}"
         )
     path = Path(str(source)).expanduser()
     if path.suffix == ".gguf":

@@ -62,8 +62,8 @@ def stepper_info(trace: Trace, *, baseline: Trace | None = None, limit: int = LI
         return StepperInfo(notice=notice)
     if baseline is not None and baseline.prompt != trace.prompt:
         raise ValueError(
-            f"a baseline must be a run of the same prompt, but its {counted(len(baseline.prompt), 'token')} differ "
-            f"from the {len(trace.prompt)} of the trace; decode this prompt with method='vanilla'"
+            f"a baseline must be a run of the same prompt, but its {counted(len(baseline.prompt), 'token')} "
+            f"differ from the {len(trace.prompt)} of the trace; decode this prompt with method='vanilla'"
         )
     return _Builder(trace, limit).build(baseline)
 
@@ -76,7 +76,10 @@ def notice_info(message: str) -> StepperInfo:
 def _notice(trace: object) -> str:
     """Why this cannot be shown, "" where it can."""
     if not isinstance(trace, Trace):
-        return f"A trace is needed, but got {type(trace).__name__}. Load one with load_trace(path), or record a run."
+        return (
+            f"A trace is needed, but got {type(trace).__name__}. Load one with load_trace(path), or "
+            "record a run."
+        )
     fault = next(faults(trace), "")
     if fault:
         told = visible(fault, spaces=False, keep=300)

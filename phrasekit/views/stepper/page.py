@@ -1,7 +1,7 @@
 """The stepper as self-contained HTML: data, script and style in one piece, nothing fetched.
 
-It lives in a shadow root, so that several cells do not collide. Where scripts do not run (GitHub, an untrusted
-notebook, a screen reader that reads text/plain) the same sentences stand as text.
+It lives in a shadow root, so that several cells do not collide. Where scripts do not run (GitHub, an
+untrusted notebook, a screen reader that reads text/plain) the same sentences stand as text.
 """
 
 from __future__ import annotations

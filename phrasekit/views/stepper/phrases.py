@@ -1,4 +1,4 @@
-"""What became of every pool phrase over a run: where it came from, where it was tried, what was kept of it."""
+"""What became of every pool phrase over a run: where from, where tried, what was kept of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the stepper shows, as plain frozen records: `stepper.js` draws them and computes nothing about decoding.
+"""What the stepper shows, as plain frozen records: `stepper.js` draws them and computes nothing more.
 
-Tokens are numbers into `StepperInfo.texts`, phrases numbers into `StepperInfo.phrases`, iterations and nodes
-count from 0. Who proposed a token, and what became of it, is one letter a token, so that a tree of sixty nodes
-stays a short string.
+Tokens are numbers into `StepperInfo.texts`, phrases numbers into `StepperInfo.phrases`, iterations and
+nodes count from 0. Who proposed a token, and what became of it, is one letter a token, so that a tree
+of sixty nodes stays a short string.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ class StepperInfo:
     schema: int = SCHEMA
 
     def plain_data(self) -> dict[str, Any]:
-        """The same as dictionaries and tuples, ready for JSON; phrases, of which there are many, as tuples."""
+        """The same as dictionaries and tuples, ready for JSON; phrases, which are many, as tuples."""
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
 
 
