@@ -11,6 +11,7 @@ from phrasekit.views.escape import escape
 from phrasekit.views.html import fragment, lead, page
 from phrasekit.views.stepper import stepper
 from phrasekit.views.table import Table
+from phrasekit.views.theme import SANS
 
 PLAIN = "vanilla"
 NAME = 40  # columns of a run's name
@@ -43,8 +44,8 @@ def _sections(runs: Mapping[str, Trace], plain: Trace | None, theme: str) -> Ite
     for place, (name, run) in enumerate(runs.items(), start=1):
         other = None if plain is None or plain is run or plain.prompt != run.prompt else plain
         stepped = stepper(run, theme=theme, baseline=other).html()
-        heading = fragment(f"<h2>{_name(name)}</h2>", theme)
-        yield f'<section id="run-{place}" style="margin-top:32px">{heading}{stepped}</section>'
+        heading = f'<h2 style="font:600 20px/28px {escape(SANS)};margin:0 0 8px">{_name(name)}</h2>'
+        yield f'<section id="run-{place}" style="margin-top:40px">{heading}{stepped}</section>'
 
 
 def _sentence(count: int) -> str:

@@ -35,7 +35,7 @@ class PanelStepper(JSComponent):
     info = param.Dict(default={}, doc="everything shown")
     step = param.Integer(default=0, bounds=(0, None), doc="iteration shown, from 0")
     selection = param.Dict(default=None, allow_None=True, doc="what is locked")
-    theme = param.Selector(default="auto", objects=list(THEME_NAMES), doc="light, dark or the system's")
+    theme: Any = param.Selector(default="auto", objects=list(THEME_NAMES), doc="light, dark or the system's")
 
     _esm = FOLDER / "stepper.js"
     _stylesheets = [style()]  # noqa: RUF012 - as text: Panel serves files from beside the component only
@@ -52,7 +52,9 @@ class PanelStepper(JSComponent):
         """Work out what to show; arguments as for `StepperWidget`, and Panel's own."""
         shown = info_of(trace, baseline=baseline, limit=limit)
         params.setdefault("sizing_mode", "stretch_width")
-        super().__init__(info=shown.plain_data(), step=start(shown, step), **params)
+        super().__init__(  # type: ignore[no-untyped-call,unused-ignore]
+            info=shown.plain_data(), step=start(shown, step), **params
+        )
 
     def update(self, trace: Trace, *, baseline: Trace | None = None, limit: int = LIMIT) -> None:
         """Show another run, or the same one grown longer; the iteration stays where it is."""

@@ -213,8 +213,8 @@ class LiveSession:
         except TypeError as error:
             self._fail(error)
             return
-        waiting = ", ".join(self._state.settings.changes(wanted))
-        told = f"Waits for a reset: {waiting}." if waiting else "Nothing waits for a reset."
+        waiting = self._state.settings.changes(wanted)
+        told = "Noted; this run goes on as it began." if waiting else "Nothing waits for a reset."
         self._update(wanted=wanted, status=told, failed=False)
 
     def next(self) -> None:

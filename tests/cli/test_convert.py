@@ -78,7 +78,7 @@ def test_gallery_of_the_recorded_runs(tmp_path):
     for place, name in enumerate(demo.traces(), start=1):
         assert f'href="#run-{place}"' in page
         assert f'<section id="run-{place}"' in page
-        assert f"<h2>{name}</h2>" in page
+        assert f">{name}</h2>" in page
     assert page.count("✓ same text: 96 tokens") == len(demo.traces()) - 1
     assert not FETCHED.search(page)
 

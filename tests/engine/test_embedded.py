@@ -44,13 +44,17 @@ def test_every_method_is_plain_decoding(method, prompt):
         assert run.text == pair().tokenizer.decode(run.tokens, skip_special_tokens=True)
 
 
-@pytest.mark.parametrize("method", ["speculative", "ouroboros"])
-def test_the_draft_is_of_use(method):
+def test_the_draft_is_of_use():
     """A pair whose draft never agreed would pass everything above."""
-    run = pk.generate(pair(), PROMPTS[1], method=method, max_new_tokens=TOKENS, knobs=pk.Knobs(gamma=4))
-    accepted = [iteration.accepted for iteration in run.trace.iterations]
+    iterations = []
+    for prompt in PROMPTS:
+        for method in ("speculative", "ouroboros"):
+            knobs = pk.Knobs(gamma=4)
+            run = pk.generate(pair(), prompt, method=method, max_new_tokens=TOKENS, knobs=knobs)
+            iterations += run.trace.iterations
+    accepted = [iteration.accepted for iteration in iterations]
     assert sum(accepted) > len(accepted) / 2
-    assert any(0 < i.accepted < i.drafted for i in run.trace.iterations)
+    assert sum(0 < iteration.accepted < iteration.drafted for iteration in iterations) > 3
 
 
 def test_an_end_token_ends_the_text():

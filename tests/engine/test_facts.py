@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 
 import pytest
@@ -64,31 +65,23 @@ def test_every_pick_is_the_models_own(method):
 def test_acceptance_follows_from_tree_and_picks(method):
     done, _ = run(method)
     for iteration in done.trace.iterations:
-        said = {
-            prefix(iteration, node): iteration.picks[node + 1]
-            for node in range(-1, len(iteration.tree.tokens))
-        }
-        draft = [iteration.tree.tokens[node] for node in iteration.tree.trunk]
+        tree = iteration.tree
+        proposed = [node for node in range(len(tree.tokens)) if tree.kinds[node] != WINDOW]
+        said = {prefix(iteration, node): iteration.picks[node + 1] for node in (-1, *proposed)}
+        assert len(said) == 1 + len(proposed), "one node for every distinct prefix"
+        draft = [tree.tokens[node] for node in tree.trunk]
         right = [said[tuple(draft[:i])] == token for i, token in enumerate(draft)]
         assert iteration.drafted == len(draft)
         assert iteration.matches == sum(right)
         assert iteration.accepted == next((i for i, hit in enumerate(right) if not hit), len(right))
         leading = []
-        for branch in iteration.tree.branches:
-            path = [(*prefix(iteration, iteration.tree.parents[node]),) for node in branch.nodes]
-            hits = [
-                said[before] == iteration.tree.tokens[node]
-                for before, node in zip(path, branch.nodes, strict=True)
-            ]
+        for branch in tree.branches:
+            hits = [said[prefix(iteration, tree.parents[node])] == tree.tokens[node] for node in branch.nodes]
             leading.append(next((i for i, hit in enumerate(hits) if not hit), len(hits)))
         assert iteration.suffix_accepted == tuple(leading)
-        walked = tuple(iteration.tree.tokens[node] for node in iteration.path)
+        walked = tuple(tree.tokens[node] for node in iteration.path)
         assert (*walked, said[walked])[: len(iteration.emitted)] == iteration.emitted
-        assert (*walked, said[walked]) not in [
-            prefix(iteration, n)
-            for n in range(len(iteration.tree.tokens))
-            if iteration.tree.kinds[n] != WINDOW
-        ]
+        assert (*walked, said[walked]) not in said, "the walk went on as far as it could"
 
 
 @methods
@@ -156,7 +149,9 @@ def test_pool_records_add_up(method):
     if method in ("ouroboros", "lookahead", "hybrid"):
         assert len(pool) == len(known) != start
         assert {phrase.id for phrase in pool} == set(known)
-        assert sum(phrase.accepted for phrase in pool) > 0
+        credited = Counter(i.tree.phrases[node] for i in done.trace.iterations for node in i.path)
+        assert any(phrase >= 0 for phrase in credited)
+        assert all(phrase.accepted == credited[phrase.id] for phrase in pool)
     else:
         assert len(pool) == start
 

@@ -934,7 +934,7 @@ class Stepper {
   moveCursor() {
     const { x, wide } = this.strip,
       { step } = this;
-    const w = Math.max(wide, 20),
+    const w = clamp(wide, 20, 64),
       left = x(this.i) - w / 2;
     this.cursor.setAttribute("x", left);
     this.cursor.setAttribute("width", w);
