@@ -253,6 +253,7 @@ def test_a_page_made_narrow_later_is_drawn_anew(opened):
 def test_tables_say_the_same_as_the_pictures(opened):
     for summary in opened.locator(".twin > summary").all():
         summary.click()
+    opened.locator("table.plain").nth(1).wait_for()
     run, tree = opened.locator("table.plain").all()
     assert [cell.split() for cell in run.locator("tbody tr").all_inner_texts()] == [
         ["1", "4", "2", "3", "0", "3", "2", "6", "10.0"],
@@ -367,6 +368,7 @@ def test_data_of_another_version_says_so(show):
     assert "no trace data" in show(html).root().inner_text()
 
 
+@pytest.mark.slow
 def test_a_step_is_quick_on_a_large_trace(show):
     """CPU time of a step, style, layout and paint included, on a machine that may be shared."""
     trace = large()

@@ -29,20 +29,26 @@ def test_without_a_person_every_iteration_is_shown(call, pair):
     run = pk.generate(pair, PROMPT, max_new_tokens=12)
     assert (result.exit_code, result.stderr) == (0, "")
     assert iterations_shown(result.stdout) == list(range(1, len(run.trace.iterations) + 1))
-    for iteration in run.trace.iterations:
+    drafting = [iteration for iteration in run.trace.iterations if iteration.drafted]
+    assert drafting
+    for iteration in drafting:
         assert f"draft  A {iteration.accepted}  #Match {iteration.matches} " in result.stdout
-    assert "γ 4  W 0  N 6" in result.stdout
+    tuned = run.trace.iterations[0].knobs
+    assert f"γ {tuned['gamma']}  W {tuned['window']}  N {tuned['level']}" in result.stdout
     assert "The run ended at the token limit." in result.stdout
 
 
 def test_enter_goes_on_and_knobs_change_in_between(call, pair, by_hand, tmp_path):
     file = tmp_path / "run.jsonl"
-    typed = "\ngamma=2 cut_to_gamma=on\n\nq\n"
+    typed = "\ngamma=3 cut_to_gamma=on\n\nq\n"
     result = call("step", PROMPT, *FEW, "--trace", str(file), stdin=typed)
     assert (result.exit_code, iterations_shown(result.stdout)) == (0, [1, 2])
     trace = pk.load_trace(file)
-    assert [iteration.knobs["gamma"] for iteration in trace.iterations] == [4, 2]
-    assert trace.iterations[1].drafted == 2
+    assert [iteration.knobs["gamma"] for iteration in trace.iterations] == [
+        pair.defaults["ouroboros"]["gamma"],
+        3,
+    ]
+    assert trace.iterations[1].drafted == 3
     assert trace.finish_reason == "cancelled"
     assert trace.tokens == pk.generate(pair, PROMPT, max_new_tokens=12).tokens[: len(trace.tokens)]
 

@@ -1015,13 +1015,14 @@ class Stepper {
     const step = this.info.steps[q],
       { tree, emitted, kinds, nodes } = step;
     const phrase = (k) => (nodes[k] < tree.phrases.length ? tree.phrases[nodes[k]] : -1);
-    const runs = []; // neighbours out of one phrase, or one copy, are one ribbon
+    const runs = []; // neighbours that came at once, out of a phrase or as a copy, are one ribbon
     emitted.forEach((t, k) => {
       const kind = kinds[k],
-        last = runs[runs.length - 1];
-      const joins = last && last.kind === kind && "psc".includes(kind) && last.phrase === phrase(k);
+        last = runs[runs.length - 1],
+        forward = "ptd".includes(kind) ? this.forwardOf(nodes[k], step) : -1;
+      const joins = last && last.kind === kind && "psc".includes(kind) && last.forward === forward;
       if (joins) last.items.push(k);
-      else runs.push({ kind, phrase: phrase(k), items: [k] });
+      else runs.push({ kind, forward, items: [k] });
     });
     const out = [h("span.no", { "aria-hidden": "true" }, h("span", null, String(q + 1)))];
     for (const run of runs) {
@@ -1486,11 +1487,12 @@ class Stepper {
     if (phrase >= 0) this.mark(`p:${phrase}`, chip);
     if (row.phrase >= 0 && row.phrase !== phrase) this.mark(`p:${row.phrase}`, chip);
   }
-  forwardOf(node) {
-    const at = this.step.tree.rows[0].nodes.indexOf(node);
-    let found = 0;
-    this.step.forwards.forEach((forward, f) => {
-      if (forward.first <= at) found = f;
+  forwardOf(node, step = this.step) {
+    // the draft forward that wrote a node of the draft, −1 for others
+    const at = this.trunk(step.tree).indexOf(node);
+    let found = -1;
+    step.forwards.forEach((forward, f) => {
+      if (at >= 0 && forward.first <= at) found = f;
     });
     return found;
   }
@@ -1650,8 +1652,9 @@ class Stepper {
       order = this.order(),
       n = order.length,
       { comb } = this.part;
-    const room = clamp(this.width - 2 * this.pad - 214, 80, 180),
+    const room = clamp(this.width - 2 * this.pad - 240, 80, 180),
       c = clamp(room / n, 1, 10),
+      chips = this.width - 2 * this.pad - 126 - Math.ceil(n * c), // what is left for them
       at = new Map(order.map((node, k) => [node, k]));
     const depth = [];
     tree.parents.forEach((parent) => depth.push(parent < 0 ? 1 : depth[parent] + 1));
@@ -1665,6 +1668,7 @@ class Stepper {
         h("span", { style: `width:${Math.ceil(n * c)}px` }, "mask"),
       ),
     ];
+    const indent = (d) => Math.min(d, 12) * 5;
     const line = (node) => {
       const state = node < 0 ? "" : tree.states[node],
         d = node < 0 ? 0 : depth[node],
@@ -1682,7 +1686,7 @@ class Stepper {
       }
       const chip = this.chip(t, node < 0 ? "root" : `${ROLE[tree.kinds[node]]} ${STATE[state]}`, {
         key: `n:${node}`,
-        most: 12,
+        most: clamp(Math.floor((chips - indent(d) - 12) / (this.ch * 0.92)), 4, 16),
       });
       if (node >= 0)
         this.phraseMark(
@@ -1704,7 +1708,7 @@ class Stepper {
         "div.nrow",
         { "data-key": `n:${node}` },
         h("span.np", null, String(step.position - 1 + d)),
-        h("span", { style: `padding-left:${Math.min(d, 12) * 5}px` }, chip),
+        h("span", { style: `padding-left:${indent(d)}px` }, chip),
         h(
           `span.mkk.ver${state === "x" ? ".x" : "ln".includes(state || "-") ? ".soft" : ""}`,
           null,
@@ -2127,23 +2131,15 @@ class Stepper {
     const { tree } = step;
     if (node < 0) return "committed before";
     if (node >= tree.tokens.length) return "the target itself";
-    const kind = tree.kinds[node],
-      draft = tree.rows.length && tree.rows[0].nodes.indexOf(node);
-    let forward = -1;
-    if (draft >= 0)
-      step.forwards.forEach((one, f) => {
-        if (one.first <= draft) forward = f;
-      });
-    const when = forward >= 0 ? `, draft forward ${forward + 1}` : "";
-    return (
-      {
-        d: "draft model",
-        p: "pool phrase",
-        s: "pool phrase behind the draft",
-        c: "copied from earlier text",
-        w: "lookahead window",
-      }[kind] + when
-    );
+    const forward = this.forwardOf(node, step);
+    const names = {
+      d: "draft model",
+      p: "pool phrase",
+      s: "pool phrase behind the draft",
+      c: "copied from earlier text",
+      w: "lookahead window",
+    };
+    return names[tree.kinds[node]] + (forward >= 0 ? `, draft forward ${forward + 1}` : "");
   }
   tokenFacts(step, node, t) {
     const { tree, info } = { tree: step.tree, info: this.info };
