@@ -294,6 +294,9 @@ def _sampling(options: SamplingOptions) -> Sampling:
 
 
 def _processors(pair: Pair, sampling: Sampling, prompt_length: int) -> list[Processor]:
+    foreign = [token for word in sampling.bad_words for token in word if token >= pair.target.vocabulary]
+    if foreign:
+        raise ValueError(f"bad_words must be ids below {pair.target.vocabulary}, but got {foreign[0]}")
     return processors_of(
         repetition_penalty=sampling.repetition_penalty,
         presence_penalty=sampling.presence_penalty,

@@ -169,7 +169,7 @@ def parent_arrays(draw, max_size: int = 12) -> tuple[int, ...]:
 @st.composite
 def grown_trees(draw, vocabulary: int = 5, max_size: int = 12) -> TokenTree:
     """A tree as proposers grow it: siblings, duplicates, window rows, refused tokens."""
-    ends = frozenset(draw(st.sets(st.integers(0, vocabulary - 1), max_size=1)))
+    ends = frozenset(draw(st.sets(st.integers(0, vocabulary - 1), max_size=2)))
     tree = TokenTree(vocabulary=vocabulary, limit=draw(st.integers(0, 6)), ends=ends)
     for _ in range(draw(st.integers(0, max_size))):
         parent = draw(st.integers(-1, len(tree) - 1))

@@ -71,13 +71,24 @@ class Sampling:
         check_whole("seed", self.seed, -inf)
         if self.rule not in RULES:
             raise ValueError(f"rule must be one of {', '.join(RULES)}, but got {self.rule!r}")
-        if any(not word or min(word) < 0 for word in self.bad_words):
-            raise ValueError(f"bad_words must be sequences of token ids, but got {self.bad_words!r}")
+        _check_words(self.bad_words)
 
     @property
     def greedy(self) -> bool:
         """Whether the likeliest token is always taken."""
         return self.temperature == 0
+
+
+def _check_words(words: object) -> None:
+    rule = f"bad_words must be sequences of token ids, but got {words!r:.80}"
+    lists = (list, tuple)
+    if not isinstance(words, lists) or not all(isinstance(word, lists) for word in words):
+        raise TypeError(rule)
+    for word in words:
+        if any(isinstance(token, bool) or not isinstance(token, int) for token in word):
+            raise TypeError(rule)
+        if not word or min(word) < 0:
+            raise ValueError(rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,17 @@ class Adapter:
 
     @property
     def context(self) -> int | None:
-        """Longest sequence the model was made for, or None where it does not say."""
-        return getattr(self.config, "max_position_embeddings", None)
+        """Longest sequence that the model decodes the same in one row as in many, or None for any.
+
+        That is what it was made for, but with "longrope" only up to the position where all rows of a
+        forward change to other rotary frequencies as soon as one of them has passed it.
+        """
+        longest: int | None = getattr(self.config, "max_position_embeddings", None)
+        rope = getattr(self.config, "rope_parameters", None) or {}
+        if rope.get("rope_type") == "longrope" and rope.get("original_max_position_embeddings"):
+            switch = int(rope["original_max_position_embeddings"])
+            return switch if longest is None else min(longest, switch)
+        return longest
 
     @cached_property
     def window(self) -> int:

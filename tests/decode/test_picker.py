@@ -219,6 +219,41 @@ def test_greedy_takes_the_first_of_a_tie():
     assert pick(GreedyPicker(), logits, [0, 0]) == [1, 0]
 
 
+# --- processors -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=1.0)], ids=["greedy", "keyed"])
+def test_a_processor_sees_every_row_with_its_own_prefix(dtype, sampling):
+    """vllm#22987, Ouroboros on trees: rows of one length together, each with the path that leads to it."""
+    prefixes = [(1, 2), (1, 2, 3), (1, 2, 4), (1, 2, 3, 5), (1, 2)]
+    seen = {}
+
+    def only_what_follows(ids, scores):
+        assert scores.dtype == torch.promote_types(dtype, torch.float32)
+        assert len(ids) == len(scores)
+        for row in ids.tolist():
+            seen[tuple(row)] = seen.get(tuple(row), 0) + 1
+        scores.fill_(-torch.inf)  # in place, as transformers' own do
+        return scores.scatter(1, ids[:, -1:] + 1, 0.0)
+
+    logits = torch.zeros(5, 8, dtype=dtype)
+    rows = Rows(positions=[len(prefix) for prefix in prefixes], prefix=lambda row: list(prefixes[row]))
+    found = picker_of(sampling, [only_what_follows]).pick(logits, rows).tolist()
+    assert found == [3, 4, 5, 6, 3]
+    assert seen == {(1, 2): 2, (1, 2, 3): 1, (1, 2, 4): 1, (1, 2, 3, 5): 1}
+    assert not logits.any(), "the model's logits are not the processor's to change"
+
+
+def test_processors_work_in_turn():
+    add = lambda value: lambda ids, scores: scores + torch.tensor([value, 0.0])  # noqa: E731
+    double = lambda ids, scores: 2 * scores  # noqa: E731
+    rows = Rows(positions=[1], prefix=lambda row: [0])
+    logits = torch.tensor([[0.0, 3.0]])
+    assert picker_of(Sampling(), [add(2.0), double, add(-2.0)]).pick(logits, rows).tolist() == [1]
+    assert picker_of(Sampling(), [double, add(7.0)]).pick(logits, rows).tolist() == [0]
+
+
 numbers = st.floats() | st.integers() | st.booleans() | st.none() | st.text(max_size=3) | st.complex_numbers()
 
 

@@ -111,6 +111,12 @@ def test_nothing_stands_behind_an_end_token():
     assert tree.dropped == 2
 
 
+def test_every_one_of_several_end_tokens_ends_a_branch():
+    tree = tree_of([3, 1], [4, 1], ends={3, 4})
+    assert tree.tokens == [3, 4]
+    assert tree.dropped == 2
+
+
 def test_a_root_that_is_an_end_token_may_be_followed():
     """The prompt may hold end tokens; only proposed ones end anything."""
     assert tree_of([1, 2], ends={0}).dropped == 0

@@ -211,6 +211,28 @@ def test_an_interrupted_step_loses_nothing_and_repeats_nothing(where, tokenizer)
     assert run.text == plain.text
 
 
+def test_an_interrupted_step_does_not_count_its_text_twice(tokenizer):
+    """Else "b" tried twice is "bb", and a stop string that never was in the text ends it."""
+    text = "a b c d e f"
+    twice = {tokenizer.decode([token]) * 2 for token in tokenizer(text)["input_ids"]}
+    model = Says(tokenizer, "x = ", text)
+    pair = pk.Pair(target=model, tokenizer=tokenizer, eos=frozenset({tokenizer.eos_token_id}))
+    decoding = pk.decoder(pair, "x = ", method="vanilla", stop=sorted(twice))
+    interrupting = Proposer()
+    decoding._decoder.proposers = (interrupting,)
+
+    def interrupted(_):
+        interrupting.learn = lambda _: None
+        raise KeyboardInterrupt
+
+    while not decoding.finished:
+        interrupting.learn = interrupted
+        with pytest.raises(KeyboardInterrupt):
+            decoding.step()
+        decoding.step()
+    assert (decoding.text, decoding.finish_reason) == (text, "eos")
+
+
 def test_knobs_may_change_between_steps_and_only_to_knobs():
     decoding = pk.decoder(pair_of("llama"), PROMPT, method="ouroboros-no-lengthening", max_new_tokens=40)
     decoding.knobs = pk.Knobs(gamma=2, suffixes=9)
@@ -301,6 +323,18 @@ BAD_ARGUMENTS = [
     ({"top_p": math.nan}, ValueError, "top_p"),
     ({"seed": 1.5}, TypeError, "seed"),
     ({"seed": None}, TypeError, "seed"),
+    ({"bad_words": 5}, TypeError, "bad_words"),
+    ({"bad_words": "no"}, TypeError, "bad_words"),
+    ({"bad_words": [5]}, TypeError, "bad_words"),
+    ({"bad_words": [[1.5]]}, TypeError, "bad_words"),
+    ({"bad_words": [[True]]}, TypeError, "bad_words"),
+    ({"bad_words": [[]]}, ValueError, "bad_words"),
+    ({"bad_words": [[-1]]}, ValueError, "bad_words"),
+    ({"bad_words": [[1, 4096]]}, ValueError, "bad_words.*4096"),
+    ({"rule": "guess"}, ValueError, "rule"),
+    ({"min_new_tokens": -1}, ValueError, "min_new_tokens"),
+    ({"repetition_penalty": 0}, ValueError, "repetition_penalty"),
+    ({"presence_penalty": math.inf}, ValueError, "presence_penalty"),
     ({"stop": 5}, TypeError, "stop"),
     ({"stop": None}, TypeError, "stop"),
     ({"stop": [5]}, TypeError, "stop"),

@@ -232,6 +232,29 @@ def test_the_end_of_the_context(family, space):
         assert (run.tokens, run.finish_reason) == (due, "context"), method
 
 
+def test_a_model_that_changes_its_positions_midway_ends_before():
+    """Phi-3: past 4,096 positions every row of a forward turns with other frequencies, cached ones do not."""
+    factors = {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "factor": 16.0}
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "original_max_position_embeddings": 50, **factors}
+    made = models.build("llama", rope_parameters=rope)
+    pair = pk.Pair(target=pk.load_model(made), draft=pk.load_model(models.noisy(made, 0.03)))
+    for method in ("vanilla", "ouroboros", "lookahead"):
+        run = decode(pair, method, Knobs(gamma=6, window=3), count=60)
+        assert (run.tokens, run.finish_reason) == (models.greedy(made, PROMPT, 26), "context")
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3", "gpt2"])
+def test_a_cache_that_has_to_grow(family, monkeypatch):
+    """llama.cpp#15445: no size is right for every text and tree."""
+    for name in ("RESERVED_ROWS", "SPARE_ROWS"):
+        monkeypatch.setattr(f"phrasekit.decode.decoder.{name}", 0)
+    decoding = pk.decoder(pair_of(family), PROMPT, knobs=Knobs(window=3, gamma=5), max_new_tokens=TOKENS)
+    layer = decoding._decoder._session.cache.layers[0]
+    assert layer.capacity == len(PROMPT)
+    assert tuple(token for step in decoding for token in step.emitted) == generated(family, TOKENS)
+    assert layer.capacity > 2 * len(PROMPT)
+
+
 def test_a_draft_whose_context_ends_first():
     """It stops drafting; the target goes on alone."""
     made = models.build("gpt2")

@@ -207,7 +207,7 @@ def test_the_draft_reads_every_token_once(method):
     assert compared > 200
 
 
-WHERE = ("forward", "forward done", "draft", "draft done", "propose", "learn")
+WHERE = ("forward", "forward done", "draft", "draft done", "propose", "learn", "commit done")
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -238,6 +238,8 @@ class Bombs:
             self._wrap(decoder._session, "forward", late=where.endswith("done"))
         elif where.startswith("draft") and drafting is not None:
             self._wrap(drafting.decoder._session, "forward", late=where.endswith("done"))
+        elif where == "commit done":
+            self._wrap(decoder._session, "commit", late=True)
         elif where in ("propose", "learn"):
             for proposer in decoder.proposers:
                 self._wrap(proposer, where, late=True)

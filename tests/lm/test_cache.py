@@ -184,6 +184,10 @@ def test_several_pending_tokens_come_before_the_tree(family):
     found = session.forward(PROMPT[-3:], [3, 4], [-1, -1])
     due = fresh(model, PROMPT[:-1]).forward(PROMPT[-1:], [3, 4], [-1, -1])
     assert torch.allclose(found, due, atol=1e-10)
+    some = session.forward(PROMPT[-3:], [3, 4], [-1, -1], rows=[0, 2])
+    assert torch.allclose(some, due[[0, 2]], atol=1e-10), (
+        "rows count from the root, not from the first pending token"
+    )
     session.commit(3, [1])
     same_rows(session, fresh(model, (*PROMPT, 4)))
 
