@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "phrasekit"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-ON_CONDA = {"torch": "pytorch"}
+ON_CONDA = {"torch": "pytorch", "playwright": "playwright-python"}
 IMPORTED_AS = {"pyyaml": "yaml", "panel-material-ui": "panel_material_ui"}
 
 

@@ -1,4 +1,4 @@
-"""Debian's chromium through Playwright; where either is missing these tests say so and are skipped."""
+"""An installed chromium, or Playwright's own; where there is none these tests say so and are skipped."""
 
 from __future__ import annotations
 
@@ -22,13 +22,18 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 NEEDED = "browser tests need chromium (apt-get install chromium) and playwright (pip install playwright)"
 
 
+def chromium(own: str) -> str | None:
+    """An installed browser, or `own`, the path of the one that `playwright install chromium` fetches."""
+    return next(filter(None, map(shutil.which, (*NAMES, own))), None)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
     playwright = pytest.importorskip("playwright.sync_api", reason=NEEDED)
-    if found is None:
-        pytest.skip(NEEDED)
     with playwright.sync_playwright() as started:
+        found = chromium(started.chromium.executable_path)
+        if found is None:
+            pytest.skip(NEEDED)
         running = started.chromium.launch(executable_path=found, args=list(FLAGS))
         yield running
         running.close()
