@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 from threading import Thread
 
@@ -22,7 +19,8 @@ from phrasekit.pool import PhrasePool, files, load_pool, save_pool
 from phrasekit.pool.phrase import COMMITTED, DISCARDED, SOURCES, SUFFIX, WINDOW
 from phrasekit.pool.policy import ORDERS, POLICIES
 from phrasekit.trace import Trace, save_trace
-from tests import models
+from tests import damage, models
+from tests.damage import edited
 
 OURS = "0123456789abcdef"
 
@@ -180,17 +178,14 @@ def test_a_pool_in_use_can_be_saved(tmp_path):
 
 
 def test_a_file_cut_anywhere_is_refused(file):
-    for size in reversed(range(file.stat().st_size)):
-        os.truncate(file, size)
+    for _ in damage.cuts(file):
         with pytest.raises(PoolFormatError):
             load(file)
 
 
-@pytest.mark.parametrize("damage", [b"\x00", b"\xff", b'"', b"9", b"-", b"]", b"}", b"\n", b"e", b"."])
-def test_one_wrong_byte_anywhere_is_refused_or_sound(file, damage):
-    content = file.read_bytes()
-    for position in range(damage[0] % 5, len(content), 5):
-        file.write_bytes(content[:position] + damage + content[position + 1 :])
+@pytest.mark.parametrize("byte", [b"\x00", b"\xff", b'"', b"9", b"-", b"]", b"}", b"\n", b"e", b"."])
+def test_one_wrong_byte_anywhere_is_refused_or_sound(file, byte):
+    for _ in damage.wrong_bytes(file, byte, 5):
         assert_refused_or_sound(file)
 
 
@@ -200,14 +195,9 @@ def test_a_corrupted_file_is_refused_or_sound(folder, data):
     intact = folder / "intact"
     if not intact.exists():
         save_pool(small_pool(policy="least_accepted", half_life=3), intact, fingerprint=OURS)
-    content = bytearray(intact.read_bytes())
-    for _ in range(data.draw(st.integers(1, 3))):
-        position = data.draw(st.integers(0, len(content) - 1))
-        content[position : position + data.draw(st.integers(0, 40))] = data.draw(st.binary(max_size=4))
-        if not content:
-            break
-    (folder / "corrupted").write_bytes(content)
-    assert_refused_or_sound(folder / "corrupted")
+    spoiled = folder / "corrupted"
+    spoiled.write_bytes(data.draw(damage.corrupted(intact.read_bytes(), places=3, longest=40)))
+    assert_refused_or_sound(spoiled)
 
 
 def assert_refused_or_sound(path: Path) -> None:
@@ -242,16 +232,6 @@ def test_another_tokenizer_is_refused_and_both_are_named(file):
         f"'{OURS}'. Use it with the models it was filled by, or start from an empty pool."
     )
     assert issubclass(PoolFormatError, PhrasekitError)
-
-
-def edited(line, **changes):
-    """Rows with fields of one row replaced; None takes the field out."""
-
-    def edit(rows):
-        row = rows[line - 1] | changes
-        rows[line - 1] = {name: value for name, value in row.items() if value is not None}
-
-    return edit
 
 
 def crowded(rows):
@@ -294,14 +274,9 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damage_is_told_with_place_rule_and_remedy(name, file):
-    damage, line, message = DAMAGES[name]
-    rows = [json.loads(row) for row in file.read_text().splitlines()]
-    damage(rows)
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(PoolFormatError) as caught:
-        load(file)
-    told = str(caught.value)
-    assert told.startswith(f"{str(file)!r}, line {line}: ")
+    spoil, line, message = DAMAGES[name]
+    damage.apply(spoil, file)
+    told = damage.told(PoolFormatError, load, file, line)
     assert message in told
     assert told.endswith("start from an empty pool.")
     assert len(told) < len(str(file)) + 400
@@ -357,13 +332,9 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(file):
 
 
 def test_a_save_that_cannot_appear_leaves_nothing(tmp_path):
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "by").touch()
-    with pytest.raises(OSError, match="taken"):
-        save_pool(small_pool(), tmp_path / "taken", fingerprint=OURS)
-    with pytest.raises(FileNotFoundError):
-        save_pool(small_pool(), tmp_path / "missing" / "p", fingerprint=OURS)
-    assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
+    damage.check_that_a_failed_save_leaves_nothing(
+        lambda path: save_pool(small_pool(), path, fingerprint=OURS), tmp_path
+    )
 
 
 # --- fingerprints -------------------------------------------------------------------------------
@@ -429,6 +400,4 @@ print(len(pool), [name for name in ("torch", "transformers", "pickle") if name i
 
 
 def test_pool_files_need_no_torch(file):
-    command = [sys.executable, "-c", APART, str(file), OURS]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "5 []\n"
+    assert damage.run_apart(APART, file, OURS) == "5 []\n"

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +12,8 @@ from hypothesis import strategies as st
 
 from phrasekit.errors import TraceFormatError
 from phrasekit.trace import Trace, TraceWriter, faults, jsonl, load_trace, save_trace
+from tests import damage
+from tests.damage import edited, nested
 from tests.strategies import traces
 
 
@@ -77,8 +76,7 @@ def test_whole_milliseconds_are_numbers_too(vanilla, tmp_path):
 
 def test_a_file_cut_anywhere_is_refused(story, partial, file):
     save_trace(replace(story, iterations=(partial,)), file)
-    for size in reversed(range(file.stat().st_size)):
-        os.truncate(file, size)
+    for _ in damage.cuts(file):
         with pytest.raises(TraceFormatError):
             load_trace(file)
 
@@ -89,19 +87,14 @@ def test_a_corrupted_file_is_refused_or_sound(folder, data):
     intact = folder / "intact.jsonl"
     if not intact.exists():
         save_trace(Trace("m", (1, 2), texts={1: "a"}, settings={"seed": 1}), intact)
-    content = bytearray(intact.read_bytes())
-    position = data.draw(st.integers(0, len(content) - 1))
-    content[position : position + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
-    corrupted = folder / "corrupted.jsonl"
-    corrupted.write_bytes(content)
-    assert_refused_or_sound(corrupted)
+    spoiled = folder / "corrupted.jsonl"
+    spoiled.write_bytes(data.draw(damage.corrupted(intact.read_bytes(), places=1, longest=3)))
+    assert_refused_or_sound(spoiled)
 
 
-@pytest.mark.parametrize("damage", [b"\x00", b"\xff", b'"', b"9", b"-", b"]", b"}", b"\n", b"e"])
-def test_one_wrong_byte_anywhere_is_refused_or_sound(file, damage):
-    content = file.read_bytes()
-    for position in range(damage[0] % 29, len(content), 29):
-        file.write_bytes(content[:position] + damage + content[position + 1 :])
+@pytest.mark.parametrize("byte", [b"\x00", b"\xff", b'"', b"9", b"-", b"]", b"}", b"\n", b"e"])
+def test_one_wrong_byte_anywhere_is_refused_or_sound(file, byte):
+    for _ in damage.wrong_bytes(file, byte, 29):
         assert_refused_or_sound(file)
 
 
@@ -122,28 +115,6 @@ def test_a_foreign_file_is_refused(folder, content):
     path.write_bytes(content)
     with pytest.raises(TraceFormatError):
         load_trace(path)
-
-
-def edited(line, **changes):
-    """Rows with fields of one row replaced; None takes the field out."""
-
-    def edit(rows):
-        row = rows[line - 1] | changes
-        rows[line - 1] = {name: value for name, value in row.items() if value is not None}
-
-    return edit
-
-
-def nested(line, value, *path):
-    """Rows with one value deep inside replaced."""
-
-    def edit(rows):
-        place = rows[line - 1]
-        for part in path[:-1]:
-            place = place[part]
-        place[path[-1]] = value
-
-    return edit
 
 
 DAMAGES = {
@@ -197,14 +168,9 @@ DAMAGES = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damage_is_told_with_place_rule_and_remedy(name, file):
-    damage, line, message = DAMAGES[name]
-    rows = [json.loads(row) for row in file.read_text().splitlines()]
-    damage(rows)
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(TraceFormatError) as caught:
-        load_trace(file)
-    told = str(caught.value)
-    assert told.startswith(f"{str(file)!r}, line {line}: ")
+    spoil, line, message = DAMAGES[name]
+    damage.apply(spoil, file)
+    told = damage.told(TraceFormatError, load_trace, file, line)
     assert message in told
     assert told.endswith((jsonl._AGAIN, jsonl._OURS, jsonl._OTHER_VERSION))
 
@@ -305,13 +271,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(story, file):
 
 
 def test_a_save_that_cannot_appear_leaves_nothing(story, tmp_path):
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "by").touch()
-    with pytest.raises(OSError, match="taken"):
-        save_trace(story, tmp_path / "taken")
-    with pytest.raises(FileNotFoundError):
-        save_trace(story, tmp_path / "missing" / "t")
-    assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
+    damage.check_that_a_failed_save_leaves_nothing(lambda path: save_trace(story, path), tmp_path)
 
 
 # --- the writer ---------------------------------------------------------------------------------
@@ -384,9 +344,6 @@ print([name for name in ("torch", "transformers", "numpy") if name in sys.module
 
 
 def test_a_trace_is_replayed_without_torch(file):
-    done = subprocess.run(
-        [sys.executable, "-c", REPLAY, str(file)], capture_output=True, text=True, check=True
-    )
-    numbers, loaded = done.stdout.splitlines()
+    numbers, loaded = damage.run_apart(REPLAY, file).splitlines()
     assert numbers.startswith("10 ")
     assert loaded == "[]"
