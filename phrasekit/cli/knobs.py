@@ -29,7 +29,11 @@ KNOBS: Mapping[str, tuple[Any, str]] = {
     "repair": (click.Choice(REPAIRS), "What an unused suffix becomes."),
     "harvest_committed": (bool, "Make phrases of the committed text."),
     "lookup": (int, "Tokens copied by prompt lookup."),
-    "lookup_ngram": (int, "Longest n-gram that prompt lookup matches."),
+    "lookup_ngram": (int, "Longest n-gram that prompt lookup and retrieval match."),
+    "depth": (int, "d: tokens retrieved per query."),
+    "retrieve": (bool, "Draft by retrieval (double)."),
+    "guide": (bool, "Retrieve on the target's side too (double)."),
+    "reuse_rejected": (bool, "Retrieve from drafts that were thrown away (double)."),
 }
 SYMBOLS = {"gamma": "γ", "window": "W", "level": "N", "guesses": "G", "suffixes": "K", "beta": "β"}
 LONGEST_VALUE = 12  # columns of a knob's value

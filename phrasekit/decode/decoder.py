@@ -6,6 +6,7 @@ Every method is this loop with other proposers; a draft model is the same loop o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
 from typing import Protocol
@@ -52,6 +53,17 @@ class Decoder:
         knobs: may be replaced between iterations.
         context: committed tokens, prompt included.
         finish_reason: why the run ended, "" while it goes on.
+
+    Args:
+        model: see above.
+        prompt: token ids, one at least.
+        proposers: grow the tree, in this order.
+        picker: chooses the model's own tokens; greedy by default.
+        limits: where the text ends.
+        knobs: of the first iteration.
+        journal: tells the trace what the phrase pool did.
+        text: watches for stop strings.
+        started: origin of the trace's times, by `perf_counter`; decoders that work together share one.
     """
 
     def __init__(
@@ -65,6 +77,7 @@ class Decoder:
         knobs: Knobs | None = None,
         journal: Journal | None = None,
         text: Watcher | None = None,
+        started: float | None = None,
     ) -> None:
         self.model = model
         self.limits = limits or Limits()
@@ -78,7 +91,7 @@ class Decoder:
         self._journal = journal
         self._text = text
         self._count = 0
-        self._started = perf_counter()
+        self._started = perf_counter() if started is None else started
         self._session = model.session(len(prompt) + min(self.room, RESERVED_ROWS) + SPARE_ROWS)
         for proposer in self.proposers:
             proposer.start(prompt, self.knobs)
@@ -110,6 +123,14 @@ class Decoder:
             ValueError: room for no token, as asked for or as the limits leave it.
             NonFiniteLogitsError: the logits that decide a token are NaN or infinite.
         """
+        return self.settle(self.judge(room=room))
+
+    def judge(self, *, room: int | None = None) -> Judged:
+        """The first half of an iteration: propose, forward, walk. The sequence stays as it is.
+
+        Whoever runs something beside it can still let the iteration go; `settle` makes it count.
+        Arguments and errors are those of `step`.
+        """
         if self.finish_reason:
             raise RuntimeError(
                 f"a finished decoder cannot step (it ended by {self.finish_reason!r}); make a new one"
@@ -127,15 +148,20 @@ class Decoder:
         laps.mark("forward")
         path = walk(draft.tree, picks)
         emitted, ended, text = self._cut([draft.tree.tokens[node] for node in path], picks, path, room)
-        laps.mark("walk")
         verdict = Verdict(draft.tree, picks, path, emitted, [*self.context, *emitted], knobs)
+        laps.mark("walk")
+        return Judged(draft, verdict, pending, text, ended, laps)
+
+    def settle(self, judged: Judged) -> Iteration:
+        """The second half of an iteration: learn, record, commit."""
+        verdict, laps = judged.verdict, judged.laps
         for proposer in self.proposers:
             proposer.learn(verdict)
         laps.mark("learn")
-        record = self._record(draft, verdict, pending, laps)
+        record = self._record(judged.draft, verdict, judged.pending, laps)
         laps.mark("record")
         # the commit comes last: whatever interrupts an iteration leaves the sequence as it was
-        self._commit(len(pending), path, emitted, text, ended)
+        self._commit(len(judged.pending), verdict.path, verdict.emitted, judged.text, judged.ended)
         laps.mark("commit")
         return record
 
@@ -239,10 +265,11 @@ class Decoder:
             knobs=_plain(verdict.knobs),
             window=draft.window,
             note=draft.note,
+            retrieval=draft.retrieval,
         )
 
     def _commit(
-        self, pending: int, path: Sequence[int], emitted: list[int], text: Watcher | None, ended: str
+        self, pending: int, path: Sequence[int], emitted: Sequence[int], text: Watcher | None, ended: str
     ) -> None:
         # the last emitted token has no cache row to keep: it is the next iteration's pending token
         self._session.commit(pending, path[: len(emitted) - 1])
@@ -257,6 +284,18 @@ class Decoder:
 
     def _empty_tree(self, limit: int) -> TokenTree:
         return TokenTree(vocabulary=self.model.vocabulary, limit=limit, ends=self.limits.eos)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Half an iteration: what the model said, before it counts."""
+
+    draft: Draft
+    verdict: Verdict
+    pending: list[int]
+    text: Watcher | None
+    ended: str
+    laps: Laps
 
 
 class Laps:

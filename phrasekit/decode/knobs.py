@@ -27,7 +27,11 @@ class Knobs:
             corrected token, "off" nothing.
         harvest_committed: n-grams of the committed text become phrases.
         lookup: tokens copied by prompt lookup.
-        lookup_ngram: longest n-gram that prompt lookup matches.
+        lookup_ngram: longest n-gram that prompt lookup and retrieval match.
+        depth: d, tokens retrieved per query.
+        retrieve: the draft side of DOUBLE drafts by retrieval; else token by token, as PEARL does.
+        guide: the target side of DOUBLE retrieves too and verifies what it found in its own forward.
+        reuse_rejected: drafts that were thrown away can be retrieved.
 
     Raises:
         TypeError: a value of the wrong type.
@@ -46,6 +50,10 @@ class Knobs:
     harvest_committed: bool = True
     lookup: int = 10
     lookup_ngram: int = 3
+    depth: int = 10
+    retrieve: bool = True
+    guide: bool = True
+    reuse_rejected: bool = True
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -79,8 +87,9 @@ BOUNDS = {
     "beta": (2, 64),
     "lookup": (0, 256),
     "lookup_ngram": (1, 16),
+    "depth": (1, 20),
 }
-FLAGS = ("cut_to_gamma", "harvest_discarded", "harvest_committed")
+FLAGS = ("cut_to_gamma", "harvest_discarded", "harvest_committed", "retrieve", "guide", "reuse_rejected")
 
 
 def _check(name: str, value: object) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from phrasekit.decode.knobs import Knobs
 from phrasekit.decode.tree import TokenTree
-from phrasekit.trace.records import Iteration
+from phrasekit.trace.records import Iteration, RetrievalRecord
 
 
 @dataclass(slots=True)
@@ -22,6 +22,7 @@ class Draft:
         inner: iterations of a draft decoder, for the trace.
         window: the lookahead window, for the trace.
         note: a choice worth telling, for the trace.
+        retrieval: a query made, for the trace.
     """
 
     tree: TokenTree
@@ -31,6 +32,7 @@ class Draft:
     inner: tuple[Iteration, ...] = ()
     window: tuple[tuple[int, ...], ...] = ()
     note: str = ""
+    retrieval: RetrievalRecord = RetrievalRecord()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ class MisfitError(ValueError):
 def pack(value: object) -> dict[str, object]:
     """Hand `json` the fields of a record; meant for `json.dumps(record, default=pack)`.
 
+    Fields marked as sparse are left out where they hold their default.
+
     Raises:
         MisfitError: the value is no record.
     """
@@ -42,7 +44,11 @@ def pack(value: object) -> dict[str, object]:
     if not is_dataclass(value):
         rule = "a record or a plain value (convert arrays and tensors first)"
         raise MisfitError(rule, f"a {type(value).__name__}")
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    items = {field.name: getattr(value, field.name) for field in fields(value)}
+    for name, default in _sparse(cast("Any", type(value))).items():
+        if items[name] == default:
+            del items[name]
+    return items
 
 
 def unpack(kind: type[Record], plain: object) -> Record:
@@ -84,11 +90,17 @@ def _field_readers(kind: Any) -> dict[str, _Reader]:
     return {field.name: _reader(hints[field.name]) for field in fields(kind)}
 
 
+@cache
+def _sparse(kind: Any) -> dict[str, object]:
+    """Fields that may be missing, with what they hold then."""
+    return {field.name: field.default for field in fields(kind) if field.metadata.get("sparse")}
+
+
 def _read_record(kind: Any, plain: object) -> object:
     if not isinstance(plain, dict):
         raise MisfitError("an object", _found(plain))
     readers = _field_readers(kind)
-    if odd := sorted(plain.keys() ^ readers.keys()):
+    if odd := sorted((plain.keys() ^ readers.keys()) - (_sparse(kind).keys() - plain.keys())):
         raise MisfitError(f"an object with the fields {', '.join(readers)}", _odd_field(odd[0], plain))
     return kind(**_read_items(plain, readers.__getitem__))
 

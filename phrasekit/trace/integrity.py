@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from phrasekit.trace.records import FINISH_REASONS, KINDS, Iteration, PoolRecord, Trace, TreeRecord
+from phrasekit.trace.records import (
+    FINISH_REASONS,
+    KINDS,
+    SCHEDULES,
+    SOURCES,
+    Iteration,
+    PoolRecord,
+    RetrievalRecord,
+    RoundRecord,
+    Trace,
+    TreeRecord,
+)
 
 
 def faults(trace: Trace) -> Iterator[str]:
@@ -69,6 +80,8 @@ def iteration_faults(iteration: Iteration) -> Iterator[str]:
     yield from _at_least("forward", (forward.rows, forward.picked, forward.cached, forward.ms), 0)
     if forward.picked > forward.rows:
         yield f"forward.picked must not exceed its {forward.rows} rows, found {forward.picked}"
+    yield from (f"retrieval.{fault}" for fault in _retrieval_faults(iteration.retrieval))
+    yield from (f"round.{fault}" for fault in _round_faults(iteration.round))
     for number, inner in enumerate(iteration.draft):
         yield from (f"draft[{number}].{fault}" for fault in iteration_faults(inner))
 
@@ -122,6 +135,23 @@ def _pool_faults(pool: PoolRecord) -> Iterator[str]:
             if not phrase.tokens:
                 yield f"{name}: phrase {phrase.id} must have a key token, found none"
             yield from _at_least(f"{name}: tokens of phrase {phrase.id}", phrase.tokens, 0)
+
+
+def _retrieval_faults(query: RetrievalRecord) -> Iterator[str]:
+    yield from _at_least("asked, matched, offered", (query.asked, query.matched, query.offered, query.ms), 0)
+    if query.source not in SOURCES:
+        yield f"source must be among {SOURCES}, found {query.source[:40]!r}"
+
+
+def _round_faults(beside: RoundRecord) -> Iterator[str]:
+    yield from _at_least("drafted", beside.drafted, 0)
+    yield from _length("kinds", beside.kinds, len(beside.drafted))
+    yield from _known_kinds("kinds", beside.kinds)
+    yield from _at_least("lanes", (beside.target.ms, beside.draft.ms), 0)
+    if not 0 <= beside.kept <= len(beside.drafted):
+        yield f"kept must be from 0 to {len(beside.drafted)}, found {beside.kept}"
+    if beside.schedule not in SCHEDULES:
+        yield f"schedule must be among {SCHEDULES}, found {beside.schedule[:40]!r}"
 
 
 def _equals(name: str, found: int, due: int | None) -> Iterator[str]:

@@ -26,9 +26,23 @@ SCHEMA_VERSION = 1
 # LOOKUP: copied from the context; WINDOW: a lookahead window row, never emitted.
 DRAFT, PHRASE, SUFFIX, LOOKUP, WINDOW = "draft", "phrase", "suffix", "lookup", "window"
 
+# RETRIEVED: found in a datastore or the context, and where a draft model drafts, confirmed by it;
+# REJECTED: the same, found among drafts that were thrown away; GUIDE: retrieved by the target.
+RETRIEVED, REJECTED, GUIDE = "retrieved", "rejected", "guide"
+
 # TARGET marks an emitted token that nobody proposed: the model's own pick where the walk stopped.
 TARGET = "target"
-KINDS = (DRAFT, PHRASE, SUFFIX, LOOKUP, WINDOW, TARGET)
+KINDS = (DRAFT, PHRASE, SUFFIX, LOOKUP, WINDOW, RETRIEVED, REJECTED, GUIDE, TARGET)
+
+# Where retrieved tokens come from.
+CONTEXT, STORE, CACHE = "context", "store", "rejected"
+SOURCES = ("", CONTEXT, STORE, CACHE)
+
+# When the lanes of a parallel round run: one after the other, on two threads, on two CUDA streams.
+SERIAL, THREADS, STREAMS = "serial", "threads", "streams"
+SCHEDULES = ("", SERIAL, THREADS, STREAMS)
+
+SPARSE = {"sparse": True}  # a field that files leave out where it holds its default
 
 FINISH_REASONS = ("", "eos", "stop", "length", "context", "cancelled")
 
@@ -119,6 +133,65 @@ class ForwardRecord:
     ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class RetrievalRecord:
+    """One query of an iteration.
+
+    Attributes:
+        source: "context", "store" or "rejected", where the longest match was; "" for a miss or no query.
+        asked: queries made, 0 or 1.
+        matched: tokens of context that matched.
+        offered: tokens found behind them.
+        ms: time the query took.
+    """
+
+    source: str = ""
+    asked: int = 0
+    matched: int = 0
+    offered: int = 0
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRecord:
+    """When a lane of a parallel round worked, in milliseconds on the run's clock."""
+
+    start_ms: float = 0.0
+    ms: float = 0.0
+
+    @property
+    def end_ms(self) -> float:
+        """When it was done."""
+        return self.start_ms + self.ms
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """What the draft model did while the target verified.
+
+    Attributes:
+        schedule: "serial", "threads" or "streams"; "" for an iteration of any other method.
+        drafted: tokens that continue the tree's trunk, in order.
+        kinds: their origins.
+        kept: how many of them, from the end, the next iteration verifies; 0 where the target disagreed.
+        target: when the target's lane worked: retrieval and forward.
+        draft: when the draft's lane worked.
+    """
+
+    schedule: str = ""
+    drafted: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    kept: int = 0
+    target: LaneRecord = LaneRecord()
+    draft: LaneRecord = LaneRecord()
+
+    @property
+    def overlap_ms(self) -> float:
+        """Time in which both lanes worked."""
+        first_end = min(self.target.end_ms, self.draft.end_ms)
+        return max(0.0, first_end - max(self.target.start_ms, self.draft.start_ms))
+
+
 @dataclass(frozen=True)
 class Iteration:
     """One propose → forward → walk → commit → learn round of one decoder.
@@ -133,12 +206,15 @@ class Iteration:
         emitted: tokens committed: those on the path, then the bonus, cut at a stop or limit.
         kinds: origin of every emitted token; "target" marks the model's own pick.
         forward: the verifying forward.
-        draft: the draft decoder's own iterations that made the trunk.
+        draft: the draft decoder's own iterations that made the trunk; in a parallel round those that ran
+            beside the forward, whose tokens are in `round.drafted`.
         pool: pool activity of this decoder in this iteration (the draft's is in `draft`).
         phases: milliseconds by phase: propose, forward, walk, commit, learn.
         knobs: knobs in force.
         window: the lookahead window, one tuple of token ids per level, before this iteration.
         note: anything unusual, in words.
+        retrieval: the query that this decoder made.
+        round: the draft's side of a parallel round.
     """
 
     index: int
@@ -156,6 +232,8 @@ class Iteration:
     knobs: Mapping[str, object] = field(default_factory=dict)
     window: tuple[tuple[int, ...], ...] = ()
     note: str = ""
+    retrieval: RetrievalRecord = field(default=RetrievalRecord(), metadata=SPARSE)
+    round: RoundRecord = field(default=RoundRecord(), metadata=SPARSE)
 
     @property
     def ms(self) -> float:
