@@ -26,3 +26,11 @@ class TraceFormatError(PhrasekitError, ValueError):
 
 class PoolFormatError(PhrasekitError, ValueError):
     """A pool file is foreign, of another tokenizer or schema version, or damaged."""
+
+
+class StudyFormatError(PhrasekitError, ValueError):
+    """A study file is foreign or damaged."""
+
+
+class StoreFormatError(PhrasekitError, ValueError):
+    """A datastore or corpus file is foreign, of another tokenizer or schema version, or damaged."""
