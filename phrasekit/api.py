@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Unpack
 
 from phrasekit.decode import Decoder, Knobs, Limits, Sampling, pickers_of
 from phrasekit.decode.picker import Processor, SamplingOptions
+from phrasekit.errors import TokenizerMismatchError
 from phrasekit.lm import Pair, TextStream
 from phrasekit.lm.processors import processors_of
 from phrasekit.methods import Method, Parts, knobs_of, method_of
+from phrasekit.parallel import ParallelDecoder, check_schedule
 from phrasekit.pool import PhrasePool
+from phrasekit.propose import Datastore
 from phrasekit.trace import Iteration, Trace
+from phrasekit.trace.records import SERIAL
 
 Prompt = str | Sequence[int] | list[dict[str, str]]
 
@@ -50,13 +54,14 @@ class Decoding:
 
     def __init__(
         self,
-        decoder: Decoder,
+        decoder: Decoder | ParallelDecoder,
         *,
         method: Method,
         pair: Pair,
         pool: PhrasePool,
         sampling: Sampling,
         prompt: Sequence[int],
+        extra: Mapping[str, object] | None = None,
     ) -> None:
         self.method = method
         self.pool = pool
@@ -65,6 +70,7 @@ class Decoding:
         self._pair = pair
         self._sampling = sampling
         self._prompt = tuple(prompt)
+        self._extra = extra or {}
         self._stream = None if pair.tokenizer is None else TextStream(pair.tokenizer, decoder.limits.stop)
         self._streamed = 0  # tokens whose text has been made; it is made when somebody asks
         self._cancelled = False
@@ -129,6 +135,7 @@ class Decoding:
     def cancel(self) -> None:
         """End the run here; what was made is kept."""
         self._cancelled = True
+        self._decoder.close()
 
     def result(self) -> Run:
         """The run as it stands."""
@@ -146,6 +153,7 @@ class Decoding:
             "max_new_tokens": limits.max_new_tokens,
             "eos": tuple(sorted(limits.eos)),
             "stop": limits.stop,
+            **self._extra,
         }
 
     def _texts(self) -> dict[int, str]:
@@ -177,6 +185,8 @@ def decoder(
     max_new_tokens: int = 128,
     stop: str | Sequence[str] = (),
     pool: PhrasePool | None = None,
+    store: Datastore | None = None,
+    schedule: str = SERIAL,
     processors: Sequence[Processor] = (),
     **sampling: Unpack[SamplingOptions],
 ) -> Decoding:
@@ -190,6 +200,8 @@ def decoder(
         max_new_tokens: tokens to generate at most.
         stop: strings that end the text.
         pool: phrases of earlier runs; None starts empty.
+        store: texts of earlier runs, for methods that retrieve; it is read, never changed.
+        schedule: when the two lanes of a parallel method run: "serial", "threads" or "streams" (CUDA).
         processors: logits processors such as transformers has, pure functions of (ids, scores).
         **sampling: fields of `phrasekit.decode.Sampling`: `temperature` (0 is greedy), `top_k`,
             `top_p`, `min_p`, `repetition_penalty`, `presence_penalty`, `bad_words`,
@@ -206,7 +218,9 @@ def decoder(
     limits = Limits(max_new_tokens=max_new_tokens, eos=pair.eos, stop=_stops(stop))
     if limits.stop and pair.tokenizer is None:
         raise ValueError("stop strings need a tokenizer, but this pair has none; use eos token ids instead")
+    _check_lanes(chosen, pair, settings, schedule)
     ids = _encode(pair, prompt)
+    extra = _check_store(pair, store, ids)
     phrases = pool if pool is not None and chosen.history else PhrasePool()
     parts = Parts(
         pair=pair,
@@ -219,10 +233,14 @@ def decoder(
         limits=limits,
         knobs=settled,
         pool=phrases,
+        store=store,
+        schedule=schedule,
     )
     watcher = TextStream(pair.tokenizer, limits.stop) if limits.stop else None
     built = chosen.build(parts, text=watcher)
-    return Decoding(built, method=chosen, pair=pair, pool=phrases, sampling=settings, prompt=ids)
+    if chosen.beside is not None:
+        extra["schedule"] = schedule
+    return Decoding(built, method=chosen, pair=pair, pool=phrases, sampling=settings, prompt=ids, extra=extra)
 
 
 def generate(
@@ -234,6 +252,8 @@ def generate(
     max_new_tokens: int = 128,
     stop: str | Sequence[str] = (),
     pool: PhrasePool | None = None,
+    store: Datastore | None = None,
+    schedule: str = SERIAL,
     processors: Sequence[Processor] = (),
     stream: Callable[[str], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -249,6 +269,8 @@ def generate(
         max_new_tokens: tokens to generate at most.
         stop: strings that end the text.
         pool: phrases of earlier runs.
+        store: texts of earlier runs.
+        schedule: of a parallel method's lanes.
         processors: logits processors.
         stream: called with every new piece of text; the pieces together are `Run.text`.
         cancelled: asked before every iteration; True ends the run and keeps what was made.
@@ -262,6 +284,8 @@ def generate(
         max_new_tokens=max_new_tokens,
         stop=stop,
         pool=pool,
+        store=store,
+        schedule=schedule,
         processors=processors,
         **sampling,
     )
@@ -275,6 +299,36 @@ def generate(
             stream(decoding.text[shown:])
             shown = len(decoding.text)
     return decoding.result()
+
+
+def _check_lanes(method: Method, pair: Pair, sampling: Sampling, schedule: str) -> None:
+    """Refuse what the lanes of a parallel method cannot do; other methods have none."""
+    devices = [model.device for model in (pair.target, pair.draft) if model is not None]
+    check_schedule(schedule, *(devices if method.beside else ()))
+    if method.beside and not sampling.greedy and sampling.rule != "match":
+        raise ValueError(
+            f"method {method.name!r} judges by the rule 'match', but rule={sampling.rule!r} was given; "
+            "take method 'speculative' for the rejection rule"
+        )
+
+
+def _check_store(pair: Pair, store: Datastore | None, prompt: Sequence[int]) -> dict[str, object]:
+    """What the trace says of a store.
+
+    Raises:
+        TypeError: no store.
+        TokenizerMismatchError: its ids mean something else to this pair.
+    """
+    if store is None:
+        return {}
+    if not isinstance(store, Datastore):
+        raise TypeError(f"store must be a Datastore, but got {store!r:.80}")
+    if store.fingerprint not in ("", pair.fingerprint):
+        raise TokenizerMismatchError(
+            "a store's tokenizer must be the pair's, but this store holds ids of another one; "
+            "build one with `phrasekit store build`"
+        )
+    return {"store_tokens": len(store), "store_saw_prompt": store.saw(prompt)}
 
 
 def _stops(stop: object) -> tuple[str, ...]:

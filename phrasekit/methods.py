@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from phrasekit.decode import Decoder, Knobs, Limits, Picker, Proposer
 from phrasekit.decode.decoder import Watcher
 from phrasekit.lm import LanguageModel, Pair
+from phrasekit.parallel import Drafter, ParallelDecoder, Tail, schedule_of
 from phrasekit.pool import PhrasePool, PoolJournal
 from phrasekit.propose import (
+    Datastore,
+    Guide,
     Harvest,
     Hybrid,
     Lengthen,
@@ -18,7 +22,12 @@ from phrasekit.propose import (
     ModelProposer,
     PoolGuesses,
     PromptLookup,
+    Retrieve,
+    Retriever,
 )
+from phrasekit.trace.records import SERIAL
+
+REJECTED_TOKENS = 8192  # of drafts thrown away in one run that can still be retrieved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,10 @@ class Parts:
         limits: where the text ends.
         knobs: of the first iteration.
         pool: phrases.
+        store: texts to retrieve from; read, never changed.
+        schedule: when the lanes of a parallel method run.
+        rejected: drafts that were thrown away in this run.
+        started: origin of the trace's times.
     """
 
     pair: Pair
@@ -40,6 +53,10 @@ class Parts:
     limits: Limits
     knobs: Knobs
     pool: PhrasePool
+    store: Datastore | None = None
+    schedule: str = SERIAL
+    rejected: Datastore = field(default_factory=lambda: Datastore(capacity=REJECTED_TOKENS))
+    started: float = field(default_factory=perf_counter)
 
     def decoder(
         self,
@@ -62,7 +79,16 @@ class Parts:
             knobs=self.knobs,
             journal=journal,
             text=text,
+            started=self.started,
         )
+
+    def drafter(self, *proposers: Proposer) -> Drafter:
+        """A draft's lane of its own, with these proposers for its draft model."""
+        return Drafter(self.decoder(_draft(self), *proposers), started=self.started)
+
+    def retriever(self) -> Retriever:
+        """A query for one side; both sides share the store and what was thrown away."""
+        return Retriever(self.store, self.rejected)
 
     def window(self, journal: PoolJournal) -> LookaheadWindow:
         """A lookahead window that leaves special tokens out."""
@@ -71,6 +97,7 @@ class Parts:
 
 
 Recipe = Callable[[Parts, PoolJournal], tuple[Proposer, ...]]
+Beside = Callable[[Parts], Drafter]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +112,8 @@ class Method:
         forced: knobs this method fixes whatever is asked.
         drafts: whether it needs a draft model.
         history: whether a pool given by the caller is used.
+        beside: makes the draft's lane of a parallel method, whose recipe makes what else the target
+            proposes; None for a method that drafts and verifies in turn.
     """
 
     name: str
@@ -94,12 +123,22 @@ class Method:
     forced: Mapping[str, Any] = field(default_factory=dict)
     drafts: bool = False
     history: bool = True
+    beside: Beside | None = None
 
-    def build(self, parts: Parts, *, text: Watcher | None = None) -> Decoder:
-        """The target's decoder with this method's proposers."""
+    def build(self, parts: Parts, *, text: Watcher | None = None) -> Decoder | ParallelDecoder:
+        """The target's decoder with this method's proposers, or the lanes of a parallel method."""
         journal = PoolJournal(parts.pool)
-        proposers = self.recipe(parts, journal)
-        return parts.decoder(parts.pair.target, *proposers, level=0, journal=journal, text=text)
+        target, proposers = parts.pair.target, self.recipe(parts, journal)
+        if self.beside is None:
+            return parts.decoder(target, *proposers, level=0, journal=journal, text=text)
+        tail = Tail()
+        return ParallelDecoder(
+            parts.decoder(target, tail, *proposers, level=0, journal=journal, text=text),
+            self.beside(parts),
+            tail,
+            schedule=schedule_of(parts.schedule, target=target.device, draft=_draft(parts).device),
+            rejected=parts.rejected,
+        )
 
     def settle(self, knobs: Knobs) -> Knobs:
         """The knobs with this method's fixed ones in place."""
@@ -138,10 +177,22 @@ def _hybrid(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
     return (hybrid, Harvest(journal))
 
 
+def _double(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
+    return (Guide(parts.retriever()),)
+
+
+def _double_ouroboros(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
+    return (Guide(parts.retriever()), Harvest(journal))
+
+
 def _phrase_drafting(parts: Parts) -> ModelProposer:
+    return ModelProposer(_phrase_decoder(parts))
+
+
+def _phrase_decoder(parts: Parts) -> Decoder:
     """The draft model, itself sped up by pool phrases and a lookahead window."""
     inner = PoolJournal(parts.pool)
-    return ModelProposer(parts.decoder(_draft(parts), PoolGuesses(inner), parts.window(inner), journal=inner))
+    return parts.decoder(_draft(parts), PoolGuesses(inner), parts.window(inner), journal=inner)
 
 
 def _draft(parts: Parts) -> LanguageModel:
@@ -158,6 +209,12 @@ _WITHOUT: Mapping[str, tuple[str, Mapping[str, Any], bool]] = {
     "repair": ("no harvest from unused suffixes", {"repair": "off"}, True),
     "committed": ("no harvest from the committed text", {"harvest_committed": False}, True),
     "history": ("an empty pool for every prompt", {}, False),
+}
+
+_DOUBLE_WITHOUT: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "retrieval": ("the draft model drafts token by token", {"retrieve": False}),
+    "guide": ("the target retrieves nothing", {"guide": False}),
+    "rejected": ("drafts thrown away are forgotten", {"reuse_rejected": False}),
 }
 
 METHODS: Mapping[str, Method] = {
@@ -197,6 +254,38 @@ METHODS: Mapping[str, Method] = {
             summary="draft, pool phrases and copies in one tree, each only where it pays",
             recipe=_hybrid,
             knobs=Knobs(lookup_ngram=5),
+        ),
+        Method(
+            name="pearl",
+            summary="draft and target at the same time, token by token",
+            recipe=_vanilla,
+            beside=Parts.drafter,
+            drafts=True,
+        ),
+        Method(
+            name="double",
+            summary="draft and target at the same time, both retrieving",
+            recipe=_double,
+            beside=lambda parts: parts.drafter(Retrieve(parts.retriever())),
+            drafts=True,
+        ),
+        Method(
+            name="double-ouroboros",
+            summary="double with a draft sped up by pool phrases instead of retrieval",
+            recipe=_double_ouroboros,
+            beside=lambda parts: Drafter(_phrase_decoder(parts), started=parts.started),
+            drafts=True,
+        ),
+        *(
+            Method(
+                name=f"double-no-{what}",
+                summary=f"double: {summary}",
+                recipe=_double,
+                beside=lambda parts: parts.drafter(Retrieve(parts.retriever())),
+                forced=forced,
+                drafts=True,
+            )
+            for what, (summary, forced) in _DOUBLE_WITHOUT.items()
         ),
         *(
             Method(

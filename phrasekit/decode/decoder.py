@@ -102,6 +102,11 @@ class Decoder:
         return tuple(self.context[self.prompt_length :])
 
     @property
+    def cached(self) -> int:
+        """Tokens of the context that the model has read."""
+        return self._session.length
+
+    @property
     def room(self) -> int:
         """Tokens that may still be emitted, by limit and by the model's context."""
         left = self.limits.max_new_tokens - (len(self.context) - self.prompt_length)
@@ -165,6 +170,9 @@ class Decoder:
         laps.mark("commit")
         return record
 
+    def close(self) -> None:
+        """Nothing runs in the background; see `phrasekit.parallel.ParallelDecoder.close`."""
+
     def rebase(self, context: Sequence[int]) -> None:
         """Go on from another context, keeping the cache rows of the common prefix.
 
@@ -178,7 +186,8 @@ class Decoder:
     def _propose(self, knobs: Knobs, room: int) -> Draft:
         # one place of the room is the bonus token's
         reach = None if self.model.context is None else self.model.context - len(self.context)
-        draft = Draft(self._empty_tree(room - 1), self.context, knobs, reach)
+        tree = self._empty_tree(room - 1)
+        draft = Draft(tree, self.context, knobs, reach, weights=self.model.weights)
         for proposer in self.proposers:
             proposer.propose(draft)
         return draft
@@ -317,6 +326,10 @@ class Laps:
     def start_ms(self, phase: str) -> float:
         """When `phase` began, in milliseconds since the origin."""
         return self._starts[phase]
+
+    def span_ms(self, first: str, last: str) -> float:
+        """From the beginning of one phase to the end of another."""
+        return self._starts[last] + self.phases[last] - self._starts[first]
 
 
 def _out_of_memory(error: RuntimeError) -> bool:

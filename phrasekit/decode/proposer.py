@@ -22,6 +22,7 @@ class Draft:
         inner: iterations of a draft decoder, for the trace.
         window: the lookahead window, for the trace.
         note: a choice worth telling, for the trace.
+        weights: parameters of the model that will verify, 1 where nobody says.
         retrieval: a query made, for the trace.
     """
 
@@ -32,7 +33,8 @@ class Draft:
     inner: tuple[Iteration, ...] = ()
     window: tuple[tuple[int, ...], ...] = ()
     note: str = ""
-    retrieval: RetrievalRecord = RetrievalRecord()
+    weights: int = 1
+    retrieval: RetrievalRecord = field(default_factory=RetrievalRecord)
 
 
 @dataclass(frozen=True, slots=True)
