@@ -28,7 +28,9 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "compare": ("phrasekit.cli.compare", "compare", "Run several methods on the same prompts."),
     "check": ("phrasekit.cli.check", "check", "Say whether decoding is exact on a pair."),
     "trace": ("phrasekit.cli.trace", "trace", "Read a recorded run, without any model."),
+    "tune": ("phrasekit.cli.tune", "tune", "Find the fastest setting, and whether it pays."),
     "methods": ("phrasekit.cli.methods", "methods", "List the methods."),
+    "app": ("phrasekit.cli.app", "app", "Open the dashboard: step, tune and compare in a browser."),
     "bench": ("phrasekit.bench.command", "bench", "Measure against transformers' generate."),
 }
 

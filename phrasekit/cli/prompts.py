@@ -43,7 +43,7 @@ def prompt_options(
         ) -> Any:
             prompts = _gather(prompt, file, many, default)
             if chat:
-                prompts = [_conversation(one) for one in prompts]
+                prompts = [conversation(one) for one in prompts]
             if several:
                 given["many"] = many is not None
             return command(prompts=prompts, **given)
@@ -63,7 +63,7 @@ def _gather(prompt: str | None, file: str | None, many: str | None, default: str
             "there must be one source of prompts, but got several; choose PROMPT, --file or --prompts"
         )
     if many is not None:
-        return list(_read_lines(many))
+        return list(read_lines(many))
     if file is not None or prompt == "-":
         prompt = _read(file or "-")
     if prompt is None:
@@ -88,7 +88,12 @@ def _read(path: str) -> str:
     return text
 
 
-def _read_lines(path: str) -> Iterator[Prompt]:
+def read_lines(path: str) -> Iterator[Prompt]:
+    """The prompts of a JSON Lines file.
+
+    Raises:
+        ValueError: a line that is no prompt, or none at all.
+    """
     found = 0
     for number, line in enumerate(_read(path).split("\n"), start=1):
         if line.strip():
@@ -112,5 +117,6 @@ def _read_line(line: str, place: str) -> Prompt:
     return prompt
 
 
-def _conversation(prompt: Prompt) -> Prompt:
+def conversation(prompt: Prompt) -> Prompt:
+    """A text as what a user says; anything else as it is."""
     return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt

@@ -1,0 +1,254 @@
+"""`phrasekit tune`: the fastest setting for a pair on this device, and whether it pays at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.live import Live
+
+from phrasekit.cli.files import writable
+from phrasekit.cli.interrupt import interruptible
+from phrasekit.cli.program import FAILED, INTERRUPTED
+from phrasekit.cli.prompts import Prompt, conversation, read_lines
+from phrasekit.cli.request import SETTINGS, Request, request_options
+from phrasekit.cli.terminal import err, out, say
+from phrasekit.cli.tuneview import costs_table, held_out_table, live_view, maps, trials_table
+
+if TYPE_CHECKING:
+    from phrasekit.lm import Pair
+    from phrasekit.tune import Plan, Tuning
+    from phrasekit.tune.strategy import Value
+
+FORMS = ("python", "yaml", "command", "transformers", "vllm")
+MAX_NEW_TOKENS = 40
+
+
+@click.command(context_settings={"default_map": {"max_new_tokens": MAX_NEW_TOKENS}})
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    default=("ouroboros",),
+    show_default=True,
+    help="A name that `phrasekit methods` lists; may be repeated.",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(("algorithm1", "grid")),
+    default="algorithm1",
+    show_default=True,
+    help="One knob after the other as in the paper (γ, W, β), or every combination.",
+)
+@click.option(
+    "--grid",
+    multiple=True,
+    metavar="NAME=V1,V2",
+    help="Values of a knob to try; may be repeated.  [algorithm1: the method's usual ones]",
+)
+@click.option(
+    "--prompts",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help='JSON Lines, each {"prompt": …} or a string; half of them are held out.  [16 that are bundled]',
+)
+@click.option("--family", metavar="NAME", help="Take prompts of `phrasekit bench --list` instead.")
+@click.option("--count", type=click.IntRange(2), default=16, show_default=True, help="Prompts of a family.")
+@click.option("--chat", is_flag=True, help="Put prompts through the model's chat template.")
+@click.option("--repeats", type=click.IntRange(1), default=2, show_default=True, help="Of every trial.")
+@click.option(
+    "--final-repeats", type=click.IntRange(1), default=3, show_default=True, help="Of the held-out prompts."
+)
+@click.option(
+    "--split-seed", type=int, default=0, show_default=True, help="Deals prompts into the two halves."
+)
+@click.option(
+    "--study",
+    type=click.Path(dir_okay=False),
+    help="Optuna journal to keep trials in; a search that was killed goes on from it.",
+)
+@click.option("--budget", type=float, metavar="SECONDS", help="Begin no trial that would take longer.")
+@click.option("--fresh-pool", is_flag=True, help="An empty phrase pool for every prompt.")
+@click.option(
+    "--clock",
+    type=click.Choice(("wall", "cpu")),
+    default="wall",
+    show_default=True,
+    help="Processor time, with --threads 1, tells something on a busy machine.",
+)
+@click.option("--threads", type=click.IntRange(1), help="Threads of torch.  [torch's own choice]")
+@click.option(
+    "--export",
+    "forms",
+    multiple=True,
+    type=click.Choice((*FORMS, "all")),
+    default=("command",),
+    show_default=True,
+    help="Forms to show the setting in; may be repeated.",
+)
+@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write everything to this file.")
+@request_options
+def tune(
+    request: Request,
+    methods: Sequence[str],
+    strategy: str,
+    grid: Sequence[str],
+    file: str | None,
+    family: str | None,
+    count: int,
+    chat: bool,
+    study: str | None,
+    threads: int | None,
+    forms: Sequence[str],
+    json_file: str | None,
+    split_seed: int,
+    **measuring: Any,
+) -> None:
+    """Search the fastest setting on this device, then say whether speculation pays.
+
+    A knob given by its own option is fixed, all others are searched. Trials run on one half of the
+    prompts, plain decoding and the trial taking turns; the verdict is measured on the other half. A trial
+    whose tokens differ from plain decoding is a failure, and the exit status is then 1.
+    """
+    names = list(dict.fromkeys(name.strip() for one in methods for name in one.split(",") if name.strip()))
+    written = None if json_file is None else writable(json_file)
+    kept = None if study is None else writable(study)
+    request.check(names)
+    if request.settings["stop"]:
+        raise ValueError("a search measures up to the token limit, but got a stop string; leave --stop out")
+    axes = _axes(grid, strategy)
+    texts = _prompts(file, family, count, chat=chat)
+    from phrasekit.tune import Tuning, encode_prompts, report_of
+    from phrasekit.tune.study import check_optuna
+    from phrasekit.tune.tuning import Options
+
+    check_optuna()
+    options = Options(
+        max_new_tokens=request.settings["max_new_tokens"],
+        seed=split_seed,
+        sampling=_sampling(request),
+        **measuring,
+    )
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    pair = request.load(names)
+    with interruptible() as stopped:
+        tuning = Tuning(
+            pair,
+            encode_prompts(pair, texts),
+            plans=[_plan(name, pair, strategy, axes, request.changes) for name in names],
+            options=options,
+            study=kept,
+            stopped=stopped,
+        )
+        _follow(tuning)
+        interrupted = stopped()
+    _show(tuning, request, FORMS if "all" in forms else forms)
+    if written is not None:
+        from phrasekit.bench.files import write_json
+
+        write_json(report_of(tuning).as_dict(), written)
+    differing = any(trial.identical is False for trial in tuning.trials)
+    click.get_current_context().exit(INTERRUPTED if interrupted else FAILED if differing else 0)
+
+
+def _axes(grid: Sequence[str], strategy: str) -> dict[str, list[Value]]:
+    from phrasekit.bench.options import read_grid
+    from phrasekit.decode import Knobs
+
+    axes: dict[str, list[Any]] = dict(read_grid(grid))
+    for name, values in axes.items():
+        for value in values:
+            Knobs().but(**{name: value})
+    if strategy == "grid" and not axes:
+        raise ValueError("a grid needs knobs with values, but got none; write --grid gamma=1,2,4")
+    return axes
+
+
+def _prompts(file: str | None, family: str | None, count: int, *, chat: bool) -> list[Prompt]:
+    if file is not None and family is not None:
+        raise ValueError("there must be one source of prompts, but got two; choose --prompts or --family")
+    if family is not None:
+        from phrasekit.bench.prompts import load_prompts
+
+        found: list[Prompt] = [prompt.text for prompt in load_prompts(family, count=count)]
+    elif file is not None:
+        found = list(read_lines(file))
+    else:
+        from phrasekit.tune import bundled
+
+        found = list(bundled())
+    return [conversation(prompt) for prompt in found] if chat else found
+
+
+def _sampling(request: Request) -> dict[str, Any]:
+    """What differs from greedy defaults."""
+    return {
+        name: request.settings[name]
+        for name, (_, default, _) in SETTINGS.items()
+        if name != "max_new_tokens" and request.settings[name] != default
+    }
+
+
+def _plan(
+    name: str, pair: Pair, strategy: str, axes: Mapping[str, list[Value]], fixed: Mapping[str, Any]
+) -> Plan:
+    from phrasekit.tune import plan_algorithm1, plan_grid
+
+    if strategy == "grid":
+        return plan_grid(name, pair, axes, fixed=fixed)
+    return plan_algorithm1(name, pair, axes=axes, fixed=fixed)
+
+
+def _follow(tuning: Tuning) -> None:
+    console = err()
+    if not console.is_terminal:
+        for _ in tuning:
+            pass
+        return
+    # a display that redraws by itself would take part in the times
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        for progress in tuning:
+            live.update(live_view(tuning, progress), refresh=True)
+
+
+def _show(tuning: Tuning, request: Request, forms: Sequence[str]) -> None:
+    console = out()
+    if tuning.costs is not None:
+        console.print(costs_table(tuning.costs))
+        console.print()
+    console.print(trials_table(tuning.trials, tuning.best))
+    for drawn in maps(tuning):
+        console.print()
+        console.print(drawn)
+    if tuning.held_out:
+        console.print()
+        console.print(held_out_table(tuning.held_out))
+    verdict = tuning.verdict
+    if verdict is None:
+        return
+    console.print()
+    say(console, verdict.sentence)
+    if not verdict.speculate:
+        return
+    from phrasekit.tune import Setting, exports
+
+    models = request.models
+    setting = Setting(
+        method=verdict.method,
+        knobs=verdict.knobs,
+        target=models["target"],
+        draft=models["draft"],
+        device=models["device"],
+        dtype=models["dtype"],
+        sampling=_sampling(request),
+    )
+    for form in exports(setting):
+        if form.name in forms:
+            console.print()
+            say(console, f"As {form.name}:" + (f" {form.note}" if form.note else ""))
+            for line in form.text.splitlines():
+                console.print(f"    {line}", soft_wrap=True)
