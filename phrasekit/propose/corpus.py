@@ -151,7 +151,7 @@ class Corpus:
         What a shorter end of the context is not found by, a longer one is not either.
         """
         last = list(context[-longest:]) if longest > 0 else []
-        low, high = SHORTEST - 1, len(last)
+        low, high = SHORTEST - 1, 0 if SEPARATOR in last else len(last)
         while low < high:
             size = (low + high + 1) // 2
             low, high = (size, high) if self._first(last[-size:]) is not None else (low, size - 1)
