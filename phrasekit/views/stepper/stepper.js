@@ -34,8 +34,16 @@ const KEYS = [
   ["?", "this list"],
 ];
 const TICK = 600; // ms a stage while playing; the change itself takes 150
-const TEXT_TOKENS = 240; // tokens of text drawn at once; earlier ones on request
+const TEXT_TOKENS = 120; // tokens of text drawn at least; earlier ones on request
 const MASK_ROWS = 160;
+const REST = 200; // ms without a step before what is out of sight is drawn
+const SECTIONS = {
+  text: "drawText",
+  draft: "drawFilm",
+  verify: "drawVerify",
+  learn: "drawLearn",
+  clock: "drawClock",
+};
 const LISTED = 8; // phrases of a group shown at once
 // read off the parser, so that this file holds no address
 const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.firstChild.namespaceURI;
@@ -43,14 +51,19 @@ const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.fir
 // ---- making elements ------------------------------------------------------------------------------------------
 
 function fill(node, props, kids) {
-  for (const [name, value] of Object.entries(props || {})) {
+  for (const name in props) {
+    const value = props[name];
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "style") node.style.cssText = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
-  for (const kid of kids.flat(Infinity))
-    if (kid !== null && kid !== undefined && kid !== false) node.append(kid);
+  return adopt(node, kids);
+}
+function adopt(node, kids) {
+  for (const kid of kids)
+    if (Array.isArray(kid)) adopt(node, kid);
+    else if (kid !== null && kid !== undefined && kid !== false) node.append(kid);
   return node;
 }
 function h(spec, props, ...kids) {
@@ -137,6 +150,7 @@ class Stepper {
     this.theme = options.theme || "auto";
     this.hover = this.lock = null;
     this.anchor = null;
+    this.film = this.later = [];
     this.faded = new Set();
     this.open = new Set();
     this.textTokens = TEXT_TOKENS;
@@ -146,7 +160,9 @@ class Stepper {
     this.textFrom = Infinity;
     this.narrow = false;
     this.width = 0;
-    this.timer = 0;
+    this.timer = this.rest = 0;
+    this.away = new Set(); // sections out of sight, and of them those not drawn since the last step
+    this.late = new Set();
     this.root = h("div.pk-stepper", {
       tabindex: "0",
       role: "group",
@@ -173,6 +189,7 @@ class Stepper {
       });
       this.sizes.observe(this.root);
     }
+    this.watchSections();
   }
 
   // ---- state ----------------------------------------------------------------------------------------------------
@@ -280,6 +297,30 @@ class Stepper {
     this.applyTheme();
   }
 
+  // A step draws what is in sight; the rest follows when it comes into sight, or when the stepping rests.
+  watchSections() {
+    if (typeof IntersectionObserver === "undefined") return;
+    this.sights = new IntersectionObserver(
+      (entries) => {
+        for (const { target, isIntersecting } of entries)
+          if (isIntersecting) this.away.delete(target.dataset.section);
+          else this.away.add(target.dataset.section);
+        this.catchUp([...this.late].filter((name) => !this.away.has(name)));
+      },
+      { rootMargin: "20%" },
+    );
+    for (const section of this.root.querySelectorAll("[data-section]")) this.sights.observe(section);
+  }
+  catchUp(names = [...this.late]) {
+    if (!names.length) return;
+    for (const name of names) {
+      this.late.delete(name);
+      this[SECTIONS[name]]();
+    }
+    this.drawStage();
+    this.paint();
+  }
+
   measure() {
     // width of one monospace sign; a hidden page has none
     const probe = h(
@@ -305,7 +346,9 @@ class Stepper {
   }
   destroy() {
     clearInterval(this.timer);
+    clearTimeout(this.rest);
     if (this.sizes) this.sizes.disconnect();
+    if (this.sights) this.sights.disconnect();
     this.dark.removeEventListener("change", this.onDark);
     this.el.replaceChildren();
   }
@@ -382,7 +425,7 @@ class Stepper {
     const section = (name, title, ...kids) =>
       h(
         `details.sec.${name}`,
-        { open: true },
+        { open: true, "data-section": name },
         h("summary.head", null, h("h2", null, title), part(name + "-note", "span.q")),
         ...kids,
       );
@@ -757,13 +800,18 @@ class Stepper {
   }
   draw() {
     this.marks = new Map();
+    this.later = [];
+    this.maskMap = null;
     this.drawHead();
-    this.drawText();
-    this.drawFilm();
-    this.drawVerify();
-    this.drawLearn();
-    this.drawClock();
     this.moveCursor();
+    for (const name in SECTIONS)
+      if (this.away.has(name)) this.late.add(name);
+      else {
+        this.late.delete(name);
+        this[SECTIONS[name]]();
+      }
+    clearTimeout(this.rest);
+    if (this.late.size) this.rest = setTimeout(() => this.catchUp(), REST);
     for (const name of this.open) this.fillTwin(name);
   }
 
@@ -1116,7 +1164,6 @@ class Stepper {
     const { step } = this,
       { forwards } = step,
       { film } = this.part;
-    this.later = [];
     const note = this.part["draft-note"];
     if (!forwards.length) {
       const rows = step.tree.rows.filter((row) => row.kind !== "w");
@@ -1673,17 +1720,6 @@ class Stepper {
       const state = node < 0 ? "" : tree.states[node],
         d = node < 0 ? 0 : depth[node],
         t = node < 0 ? step.root : tree.tokens[node];
-      const bits = {};
-      let hid = "";
-      const looks = new Set(this.ancestors(node).map((other) => at.get(other)));
-      for (let j = 0; j < n; j += 1) {
-        if (!looks.has(j)) {
-          if (c > 3) hid += box(j * c + c / 2 - 0.75, 9.25, 1.5, 1.5);
-          continue;
-        }
-        const name = order[j] === node ? "inked" : j === 0 ? "root" : ROLE[tree.kinds[order[j]]];
-        bits[name] = (bits[name] || "") + box(j * c, 5, Math.max(0.8, c - 1), 10);
-      }
       const chip = this.chip(t, node < 0 ? "root" : `${ROLE[tree.kinds[node]]} ${STATE[state]}`, {
         key: `n:${node}`,
         most: clamp(Math.floor((chips - indent(d) - 12) / (this.ch * 0.92)), 4, 16),
@@ -1715,12 +1751,6 @@ class Stepper {
           MARK[state] || "",
         ),
         h("span.sd.ver", null, says),
-        s(
-          "svg",
-          { width: Math.ceil(n * c), height: 20, class: "mask ver", "aria-hidden": "true" },
-          Object.entries(bits).map(([name, d2]) => s("path", { d: d2, class: `cell ${name}` })),
-          s("path", { d: hid, class: "hid" }),
-        ),
       );
       this.mark(`r:${node}`, row);
       if (first.includes(node) && step.forwards.length) {
@@ -1729,7 +1759,33 @@ class Stepper {
       }
       return row;
     };
-    out.push(line(-1));
+    // Lines of one proposal, with their part of the mask in one piece: a picture a line takes long to make.
+    const block = (nodes) => {
+      const bits = {};
+      let hid = "";
+      nodes.forEach((node, k) => {
+        const top = 24 * k,
+          looks = new Set(this.ancestors(node).map((other) => at.get(other)));
+        for (let j = 0; j < n; j += 1) {
+          if (looks.has(j)) {
+            const name = order[j] === node ? "inked" : j === 0 ? "root" : ROLE[tree.kinds[order[j]]];
+            bits[name] = (bits[name] || "") + box(j * c, top + 7, Math.max(0.8, c - 1), 10);
+          } else if (c > 3) hid += box(j * c + c / 2 - 0.75, top + 11.25, 1.5, 1.5);
+        }
+      });
+      return h(
+        "div.nblock",
+        { style: `padding-right:${Math.ceil(n * c) + 6}px` },
+        nodes.map(line),
+        s(
+          "svg",
+          { width: Math.ceil(n * c), height: 24 * nodes.length, class: "mask ver", "aria-hidden": "true" },
+          Object.entries(bits).map(([name, d]) => s("path", { d, class: `cell ${name}` })),
+          s("path", { d: hid, class: "hid" }),
+        ),
+      );
+    };
+    out.push(block([-1]));
     tree.rows.forEach((row, r) => {
       if (r || (row.label !== "Draft" && row.label !== "Copy"))
         out.push(
@@ -1741,7 +1797,7 @@ class Stepper {
             this.pieces(row.why, row.outcome === "won" ? "target" : "quiet"),
           ),
         );
-      out.push(...row.own.map(line));
+      if (row.own.length) out.push(block(row.own));
     });
     const end = step.emitted.length - 1;
     if (end >= 0 && step.kinds[end] === "t")
