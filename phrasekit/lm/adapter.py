@@ -106,9 +106,9 @@ class Adapter:
             self.lean = LeanForward.recognise(self.model)
 
     def _locate(self) -> None:
-        weight: Tensor = self.model.get_input_embeddings().weight
-        self.device = weight.device
-        self.dtype = weight.dtype
+        embedding = self.model.get_input_embeddings()
+        self.device = _runs_on(embedding) or embedding.weight.device
+        self.dtype = embedding.weight.dtype
 
     def _masks(self, parents: tuple[int, ...], cached: int) -> Tensor | dict[str, Tensor]:
         masks = {kind: self._mask(kind, parents, cached) for kind in self.layer_kinds}
@@ -158,3 +158,10 @@ class Adapter:
                 "verifying a token tree needs an explicit 4-D mask, which "
                 f"attn_implementation={attention!r} ignores; load {name} with attn_implementation='sdpa'"
             )
+
+
+def _runs_on(module: Any) -> torch.device | None:
+    """Where accelerate makes a module run, or None; weights it offloaded lie on "meta" until then."""
+    hook = getattr(module, "_hf_hook", None)
+    places = [getattr(one, "execution_device", None) for one in getattr(hook, "hooks", (hook,))]
+    return next((torch.device(place) for place in places if place is not None), None)

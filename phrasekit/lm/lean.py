@@ -192,7 +192,11 @@ def _recognised(model: Any) -> bool:
 
 
 def _hooked(model: Any) -> bool:
-    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    """Whether something runs around a module: torch's hooks, or a forward of its own as accelerate sets."""
+    return any(
+        module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+        for module in model.modules()
+    )
 
 
 def _signature(model: Any) -> tuple[tuple[int, int], ...]:

@@ -160,11 +160,18 @@ def hooked_before(model) -> None:
     model.model.layers[0].register_forward_pre_hook(lambda module, args: (args[0] * 0.9, *args[1:]))
 
 
+def wrapped(model) -> None:
+    """As accelerate's and others' hooks do: a forward of the instance's own."""
+    mlp = model.model.layers[0].mlp
+    inside = mlp.forward
+    mlp.forward = lambda hidden: inside(hidden) * 0.5
+
+
 def another_dtype(model) -> None:
     model.float()
 
 
-CHANGES = (changed_in_place, changed_query, replaced, adapted, hooked, hooked_before, another_dtype)
+CHANGES = (changed_in_place, changed_query, replaced, adapted, hooked, hooked_before, wrapped, another_dtype)
 
 
 @pytest.mark.parametrize("change", CHANGES)
