@@ -1,6 +1,7 @@
 """Closed forms: how much speculative decoding can gain, from acceptance and costs alone.
 
-Equations by the numbers of the Ouroboros paper (arXiv 2402.13720). All of them assume that one target
+Equations by the numbers of the Ouroboros paper (arXiv 2402.13720), and of DOUBLE (arXiv 2601.05524) for
+drafting and verifying at the same time. All of them assume that one target
 forward costs the same for every number of rows, that everything but the forwards is free, and that the
 chance of a mistake depends on the position in the draft only. Plain Python: a trace can be held against
 them without torch.
@@ -125,6 +126,104 @@ def parallel_ceiling(*, t_draft: float, t_target: float) -> float:
     _check_positive("t_draft", t_draft)
     _check_positive("t_target", t_target)
     return t_target / t_draft
+
+
+def rejected_length(acceptance: float, gamma: int) -> float:
+    """E[A | A < γ]: tokens accepted of a draft of γ tokens that is not accepted whole.
+
+    Args:
+        acceptance: α, chance that a token is accepted, the same at every position.
+        gamma: γ, tokens of the draft; 1 or more.
+
+    Raises:
+        ValueError: a chance outside 0 to 1, or a γ below 1.
+    """
+    _check_chance("acceptance", acceptance)
+    _check_draft(gamma)
+    # (1 − α) / (1 − α^γ) is one over this sum, which also holds in the limit α = 1
+    weights = [acceptance**i for i in range(gamma)]
+    return sum(i * weight for i, weight in enumerate(weights)) / sum(weights)
+
+
+def length_over_rounds(rounds: int, acceptance: float, gamma: int, *, bonus: bool) -> float:
+    """Tokens of k − 1 rounds accepted whole and a last one that is not (DOUBLE, section 3, Theorem 1).
+
+    Args:
+        rounds: k.
+        acceptance: α.
+        gamma: γ.
+        bonus: whether a round accepted whole brings one token more, the target's own, as in drafting and
+            verifying in turn. In parallel that token is the first of the next draft.
+
+    Raises:
+        ValueError: a chance outside 0 to 1, or fewer than one round or token.
+    """
+    _check_whole("rounds", rounds)
+    if rounds < 1:
+        raise ValueError(f"rounds must be 1 or more, but got {rounds}")
+    return (rounds - 1) * (gamma + bonus) + rejected_length(acceptance, gamma) + 1
+
+
+def turns_speedup(rounds: int, acceptance: float, gamma: int, *, t_draft: float, t_target: float) -> float:
+    """S_SD over k rounds: drafting and verifying in turn, k (γ t_S + t_T) for all of them."""
+    length = length_over_rounds(rounds, acceptance, gamma, bonus=True)
+    ratio = parallel_ceiling(t_draft=t_draft, t_target=t_target)
+    return length / (rounds * (gamma / ratio + 1))
+
+
+def parallel_turns_speedup(
+    rounds: int, acceptance: float, gamma: int, *, t_draft: float, t_target: float
+) -> float:
+    """S_PSD over k rounds: drafting beside verifying, k max(γ t_S, t_T) for all of them.
+
+    At γ = C it is at least S_SD, and at every γ at most C (DOUBLE, Theorem 3).
+    """
+    length = length_over_rounds(rounds, acceptance, gamma, bonus=False)
+    ratio = parallel_ceiling(t_draft=t_draft, t_target=t_target)
+    return length / (rounds * max(gamma / ratio, 1.0))
+
+
+def pearl_speedup(acceptance: float, gamma: int, *, t_draft: float, t_target: float) -> float:
+    """S_PSD in the long run, with perfect overlap, by the rounds that phrasekit's `pearl` runs.
+
+    A round without a tail brings the target's one token, and with chance α leaves a tail of γ − 1. One
+    with a tail brings what is right of it and one token more, and with chance α^γ leaves a tail again.
+    The share of each kind follows, and with it (1 − α^γ) / ((1 − α)(1 + α − α^γ)) tokens a round.
+
+    Raises:
+        ValueError: a chance outside 0 to 1, a γ below 1, or a time that is not positive.
+    """
+    _check_chance("acceptance", acceptance)
+    _check_draft(gamma)
+    ratio = parallel_ceiling(t_draft=t_draft, t_target=t_target)
+    whole = acceptance**gamma
+    with_tail = sum(acceptance**i for i in range(gamma))  # (1 − α^γ) / (1 − α), also at α = 1
+    tails = acceptance / (1 + acceptance - whole)  # share of rounds with a tail
+    return (1 - tails + tails * with_tail) / max(gamma / ratio, 1.0)
+
+
+def effective_draft_length(*, matched: float, t_draft: float, t_target: float) -> float:
+    """C · (1 + AMT): tokens that iterative retrieval drafts within one target forward (DOUBLE, section 4).
+
+    This is the ceiling of DOUBLE's speed-up as C is that of PEARL's, the target's guides not counted.
+
+    Args:
+        matched: AMT, retrieved tokens per draft forward that the draft model agrees with.
+        t_draft: t_S, time of one draft forward.
+        t_target: t_T, time of one target forward.
+
+    Raises:
+        ValueError: a negative AMT, or a time that is not positive.
+    """
+    if not (math.isfinite(matched) and matched >= 0):
+        raise ValueError(f"matched must be finite and not negative, but got {matched}")
+    return parallel_ceiling(t_draft=t_draft, t_target=t_target) * (1 + matched)
+
+
+def _check_draft(gamma: int) -> None:
+    _check_whole("gamma", gamma)
+    if gamma < 1:
+        raise ValueError(f"gamma must be 1 or more, but got {gamma}")
 
 
 def _check_chance(name: str, value: float) -> None:

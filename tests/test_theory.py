@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 from phrasekit.theory import (
     Acceptance,
     best_gamma,
+    effective_draft_length,
+    length_over_rounds,
     ouroboros_speedup,
     parallel_ceiling,
+    parallel_turns_speedup,
+    pearl_speedup,
+    rejected_length,
     speculative_speedup,
+    turns_speedup,
 )
 
 chances = st.floats(0, 1)
@@ -112,6 +118,72 @@ def test_parallel_drafting_is_bounded_by_the_ratio_of_speeds():
     assert parallel_ceiling(t_draft=2.0, t_target=7.0) == 3.5
 
 
+def accepted(rng: random.Random, chance: float, gamma: int) -> int:
+    """Tokens accepted of a draft of γ."""
+    count = 0
+    while count < gamma and rng.random() < chance:
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize(("chance", "gamma"), [(0.3, 2), (0.7, 4), (0.9, 8), (0.99, 3)])
+def test_the_length_of_a_broken_draft_agrees_with_simulation(chance, gamma):
+    rng = random.Random(1)
+    lengths = [accepted(rng, chance, gamma) for _ in range(200_000)]
+    broken = [length for length in lengths if length < gamma]
+    assert rejected_length(chance, gamma) == pytest.approx(sum(broken) / len(broken), rel=0.03)
+
+
+def test_the_length_of_a_broken_draft_at_the_ends():
+    assert rejected_length(0.0, 5) == 0.0
+    assert rejected_length(1.0, 5) == 2.0  # the limit: every place of the mistake is as likely
+    assert rejected_length(0.999999, 5) == pytest.approx(2.0, abs=1e-4)
+    assert rejected_length(0.5, 1) == 0.0
+
+
+@pytest.mark.parametrize("bonus", [False, True])
+def test_length_over_rounds_agrees_with_simulation(bonus):
+    rng, k, chance, gamma = random.Random(2), 3, 0.6, 4
+    runs = []
+    while len(runs) < 3_000:
+        lengths = [accepted(rng, chance, gamma) for _ in range(k)]
+        if lengths[:-1] == [gamma] * (k - 1) and lengths[-1] < gamma:
+            runs.append(sum(lengths) + bonus * (k - 1) + 1)
+    assert length_over_rounds(k, chance, gamma, bonus=bonus) == pytest.approx(sum(runs) / len(runs), rel=0.02)
+
+
+@pytest.mark.parametrize(("chance", "gamma"), [(0.2, 1), (0.5, 3), (0.8, 4), (0.95, 8)])
+def test_the_long_run_of_pearl_agrees_with_simulated_rounds(chance, gamma):
+    rng, rounds, tokens, tail = random.Random(3), 100_000, 0, 0
+    for _ in range(rounds):
+        right = accepted(rng, chance, tail)
+        tokens += right + 1
+        # the draft survives where the tail was right and its first token is the target's
+        tail = gamma - 1 if right == tail and rng.random() < chance else 0
+    speedup = pearl_speedup(chance, gamma, t_draft=1.0, t_target=gamma)
+    assert speedup == pytest.approx(tokens / rounds, rel=0.02)
+
+
+@given(chances, st.integers(1, 12), st.integers(1, 20), st.floats(1.0, 20.0))
+def test_theorem_3_parallel_drafting_wins_but_never_passes_the_ceiling(chance, gamma, rounds, ratio):
+    costs = {"t_draft": 1.0, "t_target": ratio}
+    assert parallel_turns_speedup(rounds, chance, gamma, **costs) <= ratio + 1e-9
+    assert pearl_speedup(chance, gamma, **costs) <= ratio + 1e-9
+    matched = {"t_draft": 1.0, "t_target": float(gamma)}  # γ = C
+    in_turn = turns_speedup(rounds, chance, gamma, **matched)
+    assert in_turn <= parallel_turns_speedup(rounds, chance, gamma, **matched) + 1e-9
+
+
+def test_a_perfect_draft_reaches_the_ceiling():
+    assert pearl_speedup(1.0, 4, **COSTS) == pytest.approx(4.0)
+    assert parallel_turns_speedup(1000, 1.0, 4, **COSTS) == pytest.approx(4.0, rel=1e-3)
+
+
+def test_matched_phrases_lift_the_ceiling():
+    assert effective_draft_length(matched=0.0, **COSTS) == parallel_ceiling(**COSTS) == 4.0
+    assert effective_draft_length(matched=0.9, **COSTS) == pytest.approx(7.6)
+
+
 @given(st.lists(chances, max_size=5), chances, st.integers(0, 12))
 def test_a_longer_draft_never_loses_accepted_tokens(hazards, beyond, length):
     acceptance = Acceptance(tuple(hazards), beyond)
@@ -133,6 +205,10 @@ def test_a_longer_draft_never_loses_accepted_tokens(hazards, beyond, length):
             "t_draft must be finite",
         ),
         (lambda: parallel_ceiling(t_draft=1, t_target=0), "t_target must be finite and above 0, but got 0"),
+        (lambda: rejected_length(0.5, 0), "gamma must be 1 or more, but got 0"),
+        (lambda: rejected_length(1.2, 3), "acceptance must be from 0 to 1"),
+        (lambda: length_over_rounds(0, 0.5, 3, bonus=True), "rounds must be 1 or more, but got 0"),
+        (lambda: effective_draft_length(matched=-1, **COSTS), "matched must be finite and not negative"),
     ],
 )
 def test_what_is_outside_is_refused(call, says):

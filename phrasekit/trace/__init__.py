@@ -16,6 +16,7 @@ from phrasekit.trace.records import (
     Trace,
     TreeRecord,
 )
+from phrasekit.trace.rounds import RoundMetrics, measure_rounds
 from phrasekit.trace.text import render, sentence
 from phrasekit.trace.visible import visible
 
@@ -29,6 +30,7 @@ __all__ = [
     "PhraseRecord",
     "PoolRecord",
     "RetrievalRecord",
+    "RoundMetrics",
     "RoundRecord",
     "Trace",
     "TraceWriter",
@@ -36,6 +38,7 @@ __all__ = [
     "faults",
     "load_trace",
     "measure",
+    "measure_rounds",
     "render",
     "save_trace",
     "sentence",
