@@ -18,7 +18,7 @@ NOTEBOOKS := --nbval-lax --nbval-current-env --nbval-cell-timeout=120 --nbval-ke
   --nbval-sanitize-with tests/notebooks/sanitize.cfg -p tests.notebooks.kernel --numprocesses 2 --dist loadscope
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test lint bench clean
+.PHONY: help demo lab app test lint bench clean
 
 help:  ## show this list
 	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
@@ -29,6 +29,9 @@ demo: $(VENV)/.core  ## step through Ouroboros on the embedded model pair
 
 lab: $(VENV)/.notebook  ## open the notebooks in JupyterLab
 	$(KEEP_MEMORY) $(BIN)/jupyter lab --notebook-dir=notebooks $(ARGS)
+
+app: $(VENV)/.app  ## open the dashboard in a browser
+	$(KEEP_MEMORY) $(BIN)/phrasekit app $(ARGS)
 
 test: lint  ## lint, then run every test and notebook (what CI runs)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
@@ -61,6 +64,10 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.notebook: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[notebook]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.app: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[app]'
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt

@@ -1,0 +1,166 @@
+"""The frame: header, tabs, colours, the tour, links and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.files import Files
+from dashboard.hub import ModelHub
+from dashboard.look import FRAME, PAGE_CSS, THEME, Ink, html
+from dashboard.model import ModelTab
+from dashboard.options import Options
+from dashboard.pool import PoolTab
+from dashboard.runbar import RunBar
+from dashboard.session import Session
+from dashboard.state import Settings
+from dashboard.step import StepTab
+from dashboard.theory import TheoryTab
+from dashboard.tour import Tour
+from dashboard.tune import TuneTab
+from phrasekit.views.escape import escape
+
+PERIOD = 120  # milliseconds between two looks at what goes on
+
+# name of the tab in links → title and its view; a new tab is a line here
+TABS: Mapping[str, tuple[str, Callable[[Session, RunBar], Any]]] = {
+    "step": ("Step", StepTab),
+    "tune": ("Tune", TuneTab),
+    "pool": ("Pool", PoolTab),
+    "theory": ("Theory", TheoryTab),
+    "model": ("Model", ModelTab),
+}
+
+
+class Dashboard(pn.viewable.Viewer):
+    """One visitor's page.
+
+    Attributes:
+        session: what the visitor has.
+        layout: the tabs; `page` puts the frame around them.
+    """
+
+    def __init__(
+        self, hub: ModelHub, options: Options, settings: Settings | None = None, **params: Any
+    ) -> None:
+        super().__init__(**params)
+        self.session = session = Session(hub, options, settings)
+        bar = RunBar(session)
+        self.tabs = pmui.Tabs(
+            *((title, pn.panel(view(session, bar))) for title, view in TABS.values()),
+            dynamic=True,
+            active=_place(session.settings.tab),
+            margin=0,
+            sizing_mode="stretch_width",
+        )
+        self.notice = html(visible=False)
+        self.files = Files(session)
+        self.tour = Tour(session)
+        self.layout = pn.Column(
+            self.notice,
+            self.tour,
+            self.tabs,
+            margin=0,
+            sizing_mode="stretch_width",
+            stylesheets=[BODY],
+        )
+        self.tabs.param.watch(self._turn, "active")
+        session.settings.param.watch(self._turned, "tab")
+        session.param.watch(lambda *_: self._note(), "notice")
+        self._note()
+
+    def page(self) -> pmui.Page:
+        """The whole page, for a server."""
+        session = self.session
+        ink = Ink(dark=False)
+        page = pmui.Page(
+            title="phrasekit",
+            header=[self.pair, pn.Spacer(sizing_mode="stretch_width"), self.files, ink],
+            main=[self.layout],
+            theme_config=THEME,
+            sx=FRAME,
+            raw_css=[PAGE_CSS],
+            busy_indicator=None,
+            favicon=FAVICON,
+            meta_name="phrasekit",
+            meta_description="Phrase-level speculative decoding, live",
+        )
+
+        def paint(event: Any) -> None:
+            ink.dark = event.new
+            session.theme = "dark" if event.new else "light"
+
+        def prefer(event: Any) -> None:
+            if event.new is not None and "theme" not in pn.state.session_args:
+                page.dark_theme = event.new
+
+        page.param.watch(paint, "dark_theme")
+        ink.param.watch(prefer, "prefers_dark")
+        if pn.state.session_args.get("theme") == [b"dark"]:
+            page.dark_theme = True
+        return page
+
+    @property
+    def pair(self) -> Any:
+        """Which pair, for the header."""
+        told = html(width_policy="fit")
+
+        def show() -> None:
+            place = self.session.place
+            name = self.session.settings.spec.name
+            state = {"loading": "loading", "failed": "could not be loaded", "ready": "ready"}.get(
+                place.status if place else "", "not loaded"
+            )
+            told.object = f'<p class="note">{escape(name, keep=60)}: {state}</p>'
+
+        self.session.watch(show)
+        show()
+        return told
+
+    def follow(self) -> None:
+        """Look at what goes on, as long as the visitor is here."""
+        session, location = self.session, pn.state.location
+        callback = pn.state.add_periodic_callback(self._look, period=PERIOD)
+        pn.state.on_session_destroyed(lambda _: session.close())
+
+        def write(*_: Any) -> None:
+            if location is not None:
+                location.search = session.settings.query()
+
+        session.settings.param.watch(write, [name for name in session.settings.param if name != "name"])
+        self._callback = callback
+
+    def _look(self) -> None:
+        self.session.tick()
+
+    def _turn(self, event: Any) -> None:
+        self.session.settings.tab = list(TABS)[event.new]
+
+    def _turned(self, event: Any) -> None:
+        self.tabs.active = _place(event.new)
+
+    def _note(self) -> None:
+        told = self.session.notice
+        self.notice.visible = bool(told)
+        self.notice.object = f'<div class="alarm" role="alert">{escape(told)}</div>' if told else ""
+
+    def __panel__(self) -> Any:
+        return self.layout
+
+
+BODY = """
+:host{max-width:1560px;margin:0 auto;padding:0 24px 36px;gap:8px}
+@media (max-width:640px){:host{padding:0 8px 24px}}
+"""
+FAVICON = "data:image/svg+xml," + quote(
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='3' "
+    "fill='#17191C'/><path d='M3 8h3M7.5 8h2M11 8h2' stroke='white' stroke-width='2.4'/></svg>"
+)
+
+
+def _place(tab: str) -> int:
+    return list(TABS).index(tab) if tab in TABS else 0

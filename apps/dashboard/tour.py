@@ -1,0 +1,115 @@
+"""The tour: five steps over the page, offered on a first visit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+import param
+from panel.custom import JSComponent
+
+from dashboard.look import card, html
+from dashboard.session import Session
+from phrasekit.views.escape import escape
+
+PROMPT = """
+Take an example or type your own, then press Run. The text depends on prompt, temperature, top-p and seed,
+and on nothing else on this page.
+"""
+ITERATION = """
+The draft model guesses, the target checks many guesses in one forward, what was right stays. ← and → step
+through it; the sentence says what happened.
+"""
+KNOBS = """
+Move γ, W, N, G, K or β while the run goes on. The next iteration takes it, and a mark on every chart says
+where.
+"""
+KEEP = """
+Pin a setting to measure it alone beside plain decoding; Prove it checks every token. Apply gives it as
+Python, YAML, a command or options.
+"""
+OWN = """
+Choose models, see what they will take, load them. The probe says whether they can be exact; a model that
+cannot is refused.
+"""
+
+# tab to show, title, words
+STEPS = (
+    ("step", "A prompt", PROMPT),
+    ("step", "One iteration", ITERATION),
+    ("tune", "Knobs, live", KNOBS),
+    ("tune", "Keep the better setting", KEEP),
+    ("model", "Your own pair", OWN),
+)
+
+
+class FirstVisit(JSComponent):
+    """Whether this browser was here before; it remembers, and sends nothing anywhere.
+
+    Attributes:
+        first: None until the browser has said so.
+        seen: set to remember.
+    """
+
+    first = param.Boolean(default=None, allow_None=True)
+    seen = param.Boolean(False)
+
+    _esm = """
+    const KEY = "phrasekit-tour"
+    export function render({ model, el }) {
+      let before = null
+      try { before = localStorage.getItem(KEY) } catch { before = "no storage" }
+      model.first = before === null
+      model.on("seen", () => {
+        try { localStorage.setItem(KEY, "seen") } catch { /* asked again next time */ }
+      })
+      el.style.display = "none"
+    }
+    """
+
+
+class Tour(pn.viewable.Viewer):
+    """Goes through the tabs and says what is there; it can be left at any moment."""
+
+    at = param.Integer(-1, doc="step shown, −1 for none")
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.visit = FirstVisit()
+        self.words = html(padding="12px 16px 4px")
+        self.next = pmui.Button(label="Next", variant="outlined", width=90, margin=(0, 8, 0, 0))
+        self.leave = pmui.Button(label="Close the tour", variant="text", width=130, margin=0)
+        self.box = card(
+            self.words,
+            pn.Row(self.next, self.leave, margin=(0, 16, 12, 16)),
+            visible=False,
+            more=":host{border-color:var(--ink)}",
+        )
+        self.next.on_click(lambda _: self.go(self.at + 1))
+        self.leave.on_click(lambda _: self.go(len(STEPS)))
+        self.visit.param.watch(self._first, "first")
+        self.layout = pn.Column(self.visit, self.box, margin=0, sizing_mode="stretch_width")
+
+    def go(self, to: int) -> None:
+        """Show a step; behind the last one it closes, and this browser is not asked again."""
+        if to >= len(STEPS):
+            self.at, self.box.visible, self.visit.seen = -1, False, True
+            return
+        self.at = to
+        tab, title, words = STEPS[to]
+        self.session.settings.tab = tab
+        self.next.label = "Next" if to + 1 < len(STEPS) else "Done"
+        self.words.object = (
+            f'<div role="status"><h2>{to + 1} of {len(STEPS)}: {escape(title)}</h2>'
+            f'<p class="words">{escape(" ".join(words.split()))}</p></div>'
+        )
+        self.box.visible = True
+
+    def _first(self, event: Any) -> None:
+        if event.new and self.at < 0:
+            self.go(0)
+
+    def __panel__(self) -> Any:
+        return self.layout

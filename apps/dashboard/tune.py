@@ -1,0 +1,164 @@
+"""Tune: move the knobs of a run that goes on, see at once what it does, keep the better setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from dashboard.apply import Apply
+from dashboard.job import RUNNING
+from dashboard.knobs import KnobRail
+from dashboard.lanes import Lanes, row, speed
+from dashboard.look import beside, card, html
+from dashboard.pins import PinTable
+from dashboard.prose import Prose, piece
+from dashboard.run import LiveRun, moves
+from dashboard.runbar import RunBar
+from dashboard.session import Session
+from phrasekit.views.escape import escape
+
+WHY = """
+<details><summary>Why a knob cannot change the text</summary><p class="words">
+At every position the target's own token decides. Draft, phrases and copies only propose; a proposal that
+differs from the target's token goes, and everything behind it. When sampling, the random draw belongs to the
+position, so it is the same whatever was proposed. Move what you like: the work changes, the text does not.
+</p></details>
+"""
+
+NOT_YET = "The text is the same whatever the knobs do. Ask for the proof at any time."
+
+
+class TuneTab(pn.viewable.Viewer):
+    """Run bar, proof, lanes, text and pins; the rail of knobs beside them."""
+
+    def __init__(self, session: Session, bar: RunBar, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self._run: LiveRun | None = None
+        self.rail = KnobRail(session)
+        self.banner = html()
+        self.prove = pmui.Button(label="Prove it", variant="outlined", width=110, margin=0)
+        self.prove.on_click(lambda _: session.prove())
+        self.lanes = Lanes(sizing_mode="stretch_width", margin=0)
+        self.prose = Prose(theme=session.theme, sizing_mode="stretch_width", margin=0)
+        self.pins = PinTable(session)
+        self.apply = Apply(session)
+        main = pn.Column(
+            bar,
+            card(
+                pn.FlexBox(
+                    self.banner,
+                    self.prove,
+                    self.apply,
+                    margin=0,
+                    sizing_mode="stretch_width",
+                    flex_wrap="nowrap",
+                    align_items="flex-start",
+                    gap="8px",
+                    stylesheets=[SECTION, "@media (max-width:640px){:host{flex-wrap:wrap!important}}"],
+                ),
+                section("Live", "a vertical mark is an iteration before which a knob moved", self.lanes),
+                section(
+                    "Text",
+                    "hue says who proposed a token; a flag is a knob that moved just before",
+                    self.prose,
+                ),
+                self.pins,
+            ),
+            margin=0,
+            sizing_mode="stretch_width",
+            styles={"gap": "16px"},
+        )
+        self.layout = beside(self.rail.layout, main, width=316)
+        session.param.watch(lambda event: setattr(self.prose, "theme", event.new), "theme")
+        session.watch(self.show)
+        self.show()
+
+    def show(self) -> None:
+        """Bring everything up to date; only new iterations are looked at."""
+        run = self.session.run
+        if run is not self._run:
+            self._run = run
+            self.lanes.param.update(rows=[], marks=[], waiting="")
+            self.prose.param.update(pieces=[], run=run.number if run is not None else 0)
+        if run is not None:
+            self._extend(run)
+        self._say()
+
+    def _extend(self, run: LiveRun) -> None:
+        iterations, marks = tuple(run.iterations), tuple(run.marks)
+        known = len(self.lanes.rows)
+        new = iterations[known:]
+        moved = {mark.iteration: mark.text for mark in marks}
+        if new:
+            pieces = [piece(one, run.texts, moved.get(one.index, "")) for one in new]
+            self.prose.pieces = [*self.prose.pieces, *pieces]
+        plain = self.session.plain
+        self.lanes.param.update(
+            rows=[*self.lanes.rows, *map(row, new)] if new else self.lanes.rows,
+            marks=[(mark.iteration, mark.text) for mark in marks],
+            waiting=", ".join(waiting(run)),
+            plain=speed([row(one) for one in tuple(plain.iterations)]) if plain is not None else 0.0,
+            made=[len(run.tokens), run.plan.max_new_tokens],
+            going=run.active,
+        )
+
+    def _say(self) -> None:
+        run, verdict, plain = self.session.run, self.session.verdict, self.session.plain
+        checking = plain is not None and plain.active
+        if run is not None and plain is not None and plain.status == "failed":
+            sign, cls, told = "!", "no", f"The proof could not be made: {plain.message}"
+        elif verdict is not None and verdict.checked:
+            sign, cls = ("✓", "") if verdict.same else ("✗", "bad")
+            told = str(verdict)
+            if checking:
+                told += " Still checking."
+        elif checking:
+            sign, cls, told = "…", "no", "Decoding the same prompt plainly, to compare."
+        else:
+            sign, cls, told = (
+                "=",
+                "no",
+                NOT_YET,
+            )
+        disc = f'<i class="{cls}" aria-hidden="true">{sign}</i>'
+        markup = f'<div class="banner">{disc}<div><b role="status">{escape(told)}</b>{WHY}</div></div>'
+        if self.banner.object != markup:
+            self.banner.object = markup
+        self.prove.disabled = checking or run is None or not run.iterations
+        self.prove.label = (
+            "Check again" if verdict is not None and verdict.checked and not checking else "Prove it"
+        )
+
+    def __panel__(self) -> Any:
+        return self.layout
+
+
+SECTION = ":host{padding:16px 20px}"
+
+
+def section(title: str, more: str, *parts: Any) -> pn.Column:
+    """A titled part of a card."""
+    return pn.Column(
+        html(f"<h2>{title}</h2><span>{more}</span>", padding="0 0 6px"),
+        *parts,
+        margin=0,
+        sizing_mode="stretch_width",
+        stylesheets=[SECTION + ":host{border-top:1px solid var(--line)}"],
+    )
+
+
+def waiting(run: LiveRun) -> Iterator[str]:
+    """What moves before the next iteration, in words."""
+    wanted = run.wanted
+    if wanted is None or run.knobs is None or run.status != RUNNING:
+        return
+    if wanted.method != run.method:
+        yield f"{run.method} → {wanted.method}"
+        return
+    held = run.knobs.as_dict()
+    known = {name: value for name, value in wanted.knobs.items() if held.get(name) != value}
+    yield from moves(run.knobs, run.knobs.but(**known))
