@@ -15,7 +15,7 @@ from phrasekit.lm.processors import processors_of
 from phrasekit.methods import Method, Parts, knobs_of, method_of
 from phrasekit.parallel import ParallelDecoder, check_schedule
 from phrasekit.pool import PhrasePool
-from phrasekit.propose import Datastore
+from phrasekit.propose import Corpus, Datastore, Store
 from phrasekit.trace import Iteration, Trace
 from phrasekit.trace.records import SERIAL
 
@@ -185,7 +185,7 @@ def decoder(
     max_new_tokens: int = 128,
     stop: str | Sequence[str] = (),
     pool: PhrasePool | None = None,
-    store: Datastore | None = None,
+    store: Store | None = None,
     schedule: str = SERIAL,
     processors: Sequence[Processor] = (),
     **sampling: Unpack[SamplingOptions],
@@ -252,7 +252,7 @@ def generate(
     max_new_tokens: int = 128,
     stop: str | Sequence[str] = (),
     pool: PhrasePool | None = None,
-    store: Datastore | None = None,
+    store: Store | None = None,
     schedule: str = SERIAL,
     processors: Sequence[Processor] = (),
     stream: Callable[[str], None] | None = None,
@@ -312,7 +312,7 @@ def _check_lanes(method: Method, pair: Pair, sampling: Sampling, schedule: str) 
         )
 
 
-def _check_store(pair: Pair, store: Datastore | None, prompt: Sequence[int]) -> dict[str, object]:
+def _check_store(pair: Pair, store: Store | None, prompt: Sequence[int]) -> dict[str, object]:
     """What the trace says of a store.
 
     Raises:
@@ -321,8 +321,8 @@ def _check_store(pair: Pair, store: Datastore | None, prompt: Sequence[int]) -> 
     """
     if store is None:
         return {}
-    if not isinstance(store, Datastore):
-        raise TypeError(f"store must be a Datastore, but got {store!r:.80}")
+    if not isinstance(store, Datastore | Corpus):
+        raise TypeError(f"store must be a Datastore or a Corpus, but got {store!r:.80}")
     if store.fingerprint not in ("", pair.fingerprint):
         raise TokenizerMismatchError(
             "a store's tokenizer must be the pair's, but this store holds ids of another one; "

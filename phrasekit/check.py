@@ -16,7 +16,7 @@ import torch
 from phrasekit.api import generate
 from phrasekit.lm import Pair
 from phrasekit.lm.control import block_logits, stepwise_logits
-from phrasekit.methods import METHODS, method_of
+from phrasekit.methods import method_of, runnable
 from phrasekit.pool import PhrasePool
 
 ULPS = 8  # e counts up to this many units in the last place at the largest logit
@@ -159,9 +159,7 @@ def check(
 
 
 def _runnable(pair: Pair) -> tuple[str, ...]:
-    return tuple(
-        name for name, method in METHODS.items() if name != "vanilla" and (pair.draft or not method.drafts)
-    )
+    return tuple(name for name in runnable(pair) if name != "vanilla")
 
 
 def _control(pair: Pair, prompt: Sequence[int], tokens: Sequence[int]) -> float:

@@ -13,6 +13,7 @@ from phrasekit.lm import LanguageModel, Pair
 from phrasekit.parallel import Drafter, ParallelDecoder, Tail, schedule_of
 from phrasekit.pool import PhrasePool, PoolJournal
 from phrasekit.propose import (
+    Corpus,
     Datastore,
     Guide,
     Harvest,
@@ -22,8 +23,10 @@ from phrasekit.propose import (
     ModelProposer,
     PoolGuesses,
     PromptLookup,
+    Rest,
     Retrieve,
     Retriever,
+    Store,
 )
 from phrasekit.trace.records import SERIAL
 
@@ -53,7 +56,7 @@ class Parts:
     limits: Limits
     knobs: Knobs
     pool: PhrasePool
-    store: Datastore | None = None
+    store: Store | None = None
     schedule: str = SERIAL
     rejected: Datastore = field(default_factory=lambda: Datastore(capacity=REJECTED_TOKENS))
     started: float = field(default_factory=perf_counter)
@@ -114,6 +117,7 @@ class Method:
         history: whether a pool given by the caller is used.
         beside: makes the draft's lane of a parallel method, whose recipe makes what else the target
             proposes; None for a method that drafts and verifies in turn.
+        corpus: whether it needs a store, a `Corpus`.
     """
 
     name: str
@@ -124,6 +128,7 @@ class Method:
     drafts: bool = False
     history: bool = True
     beside: Beside | None = None
+    corpus: bool = False
 
     def build(self, parts: Parts, *, text: Watcher | None = None) -> Decoder | ParallelDecoder:
         """The target's decoder with this method's proposers, or the lanes of a parallel method."""
@@ -175,6 +180,16 @@ def _hybrid(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
     model = _phrase_drafting(parts) if parts.pair.draft else None
     hybrid = Hybrid(model, PromptLookup(), Lengthen(journal), parts.pool.ledger)
     return (hybrid, Harvest(journal))
+
+
+def _rest(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
+    if not isinstance(parts.store, Corpus):
+        given = "no store" if parts.store is None else "a Datastore, of which Corpus.freeze makes one"
+        raise ValueError(
+            f"method 'rest' needs a corpus to retrieve from, but got {given}; build one with "
+            "`phrasekit store build --kind corpus` and give it as the store"
+        )
+    return (Rest(parts.store),)
 
 
 def _double(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
@@ -256,6 +271,12 @@ METHODS: Mapping[str, Method] = {
             knobs=Knobs(lookup_ngram=5),
         ),
         Method(
+            name="rest",
+            summary="what followed the same words in a corpus, as a tree",
+            recipe=_rest,
+            corpus=True,
+        ),
+        Method(
             name="pearl",
             summary="draft and target at the same time, token by token",
             recipe=_vanilla,
@@ -317,6 +338,14 @@ def method_of(name: str, pair: Pair) -> Method:
             "'prompt_lookup' or 'lookahead'"
         )
     return method
+
+
+def runnable(pair: Pair | None) -> tuple[str, ...]:
+    """Names of the methods that need nothing but the pair; None stands for one with a draft model."""
+    drafts = pair is None or pair.draft is not None
+    return tuple(
+        name for name, method in METHODS.items() if (drafts or not method.drafts) and not method.corpus
+    )
 
 
 def knobs_of(method: Method, pair: Pair, knobs: Knobs | None) -> Knobs:

@@ -67,7 +67,11 @@ def _every_method(request: Request) -> list[str]:
     with working("Starting"):
         from phrasekit.methods import METHODS
     drafts = request.models["target"] is None or request.models["draft"] is not None
-    return [name for name, method in METHODS.items() if "-no-" not in name and (drafts or not method.drafts)]
+    return [
+        name
+        for name, method in METHODS.items()
+        if "-no-" not in name and (drafts or not method.drafts) and not method.corpus
+    ]
 
 
 def _report(laps: Mapping[str, list[Lap]], pair: Pair, race: Race) -> None:

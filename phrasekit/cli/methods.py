@@ -15,8 +15,9 @@ def methods() -> None:
         from phrasekit.methods import METHODS
     table = plain_table()
     table.add_column("method", no_wrap=True)
-    table.add_column("draft model")
+    table.add_column("needs")
     table.add_column("what it does")
     for method in METHODS.values():
-        table.add_row(method.name, "needed" if method.drafts else "-", method.summary)
+        needs = "draft model" if method.drafts else "corpus" if method.corpus else "-"
+        table.add_row(method.name, needs, method.summary)
     out().print(table)

@@ -66,7 +66,7 @@ class Corpus:
         self.fingerprint = fingerprint
         self.sources = frozenset(map(checked_mark, sources))
         self._text, self._suffixes = text, suffixes
-        self._words, self._order = memoryview(text), memoryview(suffixes)
+        self._words, self._order = text.data, suffixes.data
         self._documents = int(np.count_nonzero(text == SEPARATOR))
 
     @classmethod
@@ -181,7 +181,7 @@ class Corpus:
         count = min(stop - start, MATCHES)
         chosen = start + np.arange(count, dtype=np.int64) * (stop - start) // count
         places = self._suffixes[chosen].astype(np.int64)[:, None] + np.arange(matched, matched + depth)
-        rows = self._text[np.minimum(places, len(self._text) - 1)]
+        rows: Ids = self._text[np.minimum(places, len(self._text) - 1)]
         rows[np.logical_or.accumulate(rows == SEPARATOR, axis=1)] = SEPARATOR
         return rows
 

@@ -55,6 +55,7 @@ class Datastore:
         self._documents = 0
         self._used = 0
         self._lock = Lock()
+        self._text: Ids = np.empty(0, dtype=np.int32)
         self._allocate(min(FIRST_TOKENS, capacity))
 
     @classmethod
@@ -181,7 +182,6 @@ class Datastore:
 
     def _allocate(self, tokens: int) -> None:
         grown = np.full(tokens, SEPARATOR, dtype=np.int32)
-        if self._used:
-            grown[: len(self._text)] = self._text
+        grown[: len(self._text)] = self._text
         self._text = grown
-        self._view = memoryview(grown)
+        self._view = grown.data  # much faster than numpy for single values and short runs

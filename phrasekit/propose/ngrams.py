@@ -61,7 +61,7 @@ class NgramIndex:
 
     def _clear(self, slots: int) -> None:
         self._slots = np.zeros(slots, dtype=np.int32)
-        self._view = memoryview(self._slots)  # ten times faster than numpy for single values
+        self._view = self._slots.data  # ten times faster than numpy for single values
         self._mask = slots - 1
         self._shift = 64 - self._mask.bit_length()
         self._taken = 0

@@ -12,6 +12,7 @@ from time import perf_counter
 from phrasekit.decode.knobs import Knobs
 from phrasekit.propose.datastore import Datastore
 from phrasekit.propose.lookup import PromptLookup
+from phrasekit.propose.stores import Store
 from phrasekit.trace.records import CACHE, CONTEXT, STORE, RetrievalRecord
 
 
@@ -23,7 +24,7 @@ class Retriever:
         rejected: drafts that were thrown away, each behind the tokens it followed.
     """
 
-    def __init__(self, store: Datastore | None, rejected: Datastore) -> None:
+    def __init__(self, store: Store | None, rejected: Datastore) -> None:
         self._context = PromptLookup()
         self._stores = ((STORE, store), (CACHE, rejected))
 

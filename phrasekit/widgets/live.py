@@ -13,7 +13,7 @@ from phrasekit.api import Prompt
 from phrasekit.decode import Knobs
 from phrasekit.decode.picker import SamplingOptions
 from phrasekit.lm import Pair
-from phrasekit.methods import METHODS
+from phrasekit.methods import runnable
 from phrasekit.trace import Trace
 from phrasekit.widgets.controls import Controls
 from phrasekit.widgets.livepage import live_html, live_text
@@ -70,7 +70,7 @@ class LiveDecoding:
             compare=compare,
             **sampling,
         )
-        methods = [name for name, recipe in METHODS.items() if pair.draft is not None or not recipe.drafts]
+        methods = list(runnable(pair))
         self._controls = Controls(kit, self.session, methods)
         self._page = kit.HTML(value=live_html(self.session.state))
         self.widget: Any = kit.VBox([self._controls.box, self._page])

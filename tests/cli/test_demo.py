@@ -86,5 +86,6 @@ def test_methods_lists_every_method(call_without_models):
     result = call_without_models("methods")
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
     assert pk.METHODS.keys() <= rows.keys()
-    assert "needed" in rows["ouroboros"]
-    assert "needed" not in rows["lookahead"]
+    assert "draft model" in rows["ouroboros"]
+    assert "draft model" not in rows["lookahead"]
+    assert "corpus" in rows["rest"]

@@ -10,7 +10,7 @@ import torch
 import phrasekit as pk
 from phrasekit.decode import Proposer
 from phrasekit.errors import NonFiniteLogitsError
-from phrasekit.methods import METHODS
+from phrasekit.methods import METHODS, runnable
 from phrasekit.trace import faults
 from phrasekit.trace.records import LOOKUP
 from tests import models
@@ -377,7 +377,8 @@ def test_a_method_that_needs_a_draft_says_so(method):
 
 def test_without_a_draft_the_other_methods_work():
     pair = pk.Pair(target=models.target("llama"))
-    for method in (name for name in METHODS if not METHODS[name].drafts):
+    assert {"vanilla", "prompt_lookup", "lookahead", "hybrid"} == set(runnable(pair))
+    for method in runnable(pair):
         assert pk.generate(pair, PROMPT, method=method, max_new_tokens=20).tokens == models.generated(
             "llama", 20
         )

@@ -8,6 +8,7 @@ import pytest
 
 import phrasekit as pk
 from phrasekit.methods import METHODS
+from phrasekit.propose import Corpus
 from tests import models
 
 PROMPTS = (
@@ -16,11 +17,18 @@ PROMPTS = (
 )
 TOKENS = 48
 SPECULATIVE = [name for name in METHODS if name != "vanilla" and "-no-" not in name]
+CODE = "def quicksort(items):\n    if not items:\n        return []\n    for item in items:\n        return item\n"
 
 
 @lru_cache
 def pair() -> pk.Pair:
     return pk.load_pair()
+
+
+@lru_cache
+def store(method: str) -> Corpus | None:
+    """For a method that needs one."""
+    return Corpus.build([pair().encode(CODE)]) if METHODS[method].corpus else None
 
 
 @lru_cache
@@ -39,7 +47,9 @@ def test_plain_decoding_is_generate(prompt):
 def test_every_method_is_plain_decoding(method, prompt):
     pool = pk.PhrasePool()
     for sampling in ({}, {"temperature": 0.8, "top_p": 0.95, "seed": 1}):
-        run = pk.generate(pair(), prompt, method=method, max_new_tokens=TOKENS, pool=pool, **sampling)
+        run = pk.generate(
+            pair(), prompt, method=method, max_new_tokens=TOKENS, pool=pool, store=store(method), **sampling
+        )
         assert run.tokens == plain(prompt, **sampling)
         assert run.text == pair().tokenizer.decode(run.tokens, skip_special_tokens=True)
 

@@ -18,7 +18,9 @@ from phrasekit.decode import Decoder, GreedyPicker, Limits
 from phrasekit.decode.knobs import REPAIRS
 from phrasekit.lm import Pair
 from phrasekit.methods import METHODS, Parts
+from phrasekit.propose import Corpus
 from phrasekit.trace import Trace, faults
+from tests.corpora import mistaken
 from tests.models import ScriptedModel, follow, mixing
 
 VOCABULARY = 6
@@ -98,8 +100,15 @@ def build(case: Case, method: str, knobs: Knobs, pool: PhrasePool | None = None)
         limits=Limits(max_new_tokens=case.count, eos=case.eos),
         knobs=chosen.settle(knobs),
         pool=pool,
+        store=corpus_of(case) if chosen.corpus else None,
     )
     return chosen.build(parts)
+
+
+def corpus_of(case: Case) -> Corpus:
+    """What the script says, with mistakes, and ids just outside the vocabulary."""
+    text = [*case.prompt, *follow(mixing(*case.script), case.prompt, 60)]
+    return Corpus.build([*mistaken(text, VOCABULARY + 1, random.Random(case.count)), text[:20]])
 
 
 def plain(case: Case) -> tuple[tuple[int, ...], str]:
@@ -148,6 +157,7 @@ OCCASIONS = {
     "speculative": ("partial",),
     "cascade": ("partial",),
     "lookahead": ("not leading", "window"),
+    "rest": ("not leading",),
     "hybrid": ("partial", "not leading", "suffix", "window"),
     "ouroboros": ("partial", "not leading", "suffix", "window"),
     "ouroboros-no-phrase-drafting": ("partial", "not leading", "suffix"),
