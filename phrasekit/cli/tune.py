@@ -117,7 +117,7 @@ def tune(
     request.check(names)
     if request.settings["stop"]:
         raise ValueError("a search measures up to the token limit, but got a stop string; leave --stop out")
-    axes = _axes(grid, strategy)
+    axes = _axes(names, grid, strategy, request.changes)
     texts = _prompts(file, family, count, chat=chat)
     from phrasekit.tune import Tuning, encode_prompts, report_of
     from phrasekit.tune.study import check_optuna
@@ -128,6 +128,7 @@ def tune(
         max_new_tokens=request.settings["max_new_tokens"],
         seed=split_seed,
         sampling=_sampling(request),
+        schedule=request.settings["schedule"],
         **measuring,
     )
     if threads is not None:
@@ -142,6 +143,7 @@ def tune(
             plans=[_plan(name, pair, strategy, axes, request.changes) for name in names],
             options=options,
             study=kept,
+            store=request.store,
             stopped=stopped,
         )
         _follow(tuning)
@@ -155,16 +157,18 @@ def tune(
     click.get_current_context().exit(INTERRUPTED if interrupted else FAILED if differing else 0)
 
 
-def _axes(grid: Sequence[str], strategy: str) -> dict[str, list[Value]]:
+def _axes(
+    methods: Sequence[str], grid: Sequence[str], strategy: str, fixed: Mapping[str, Any]
+) -> dict[str, list[Value]]:
+    """Values to try by knob, checked before a model loads."""
     from phrasekit.bench.options import read_grid
-    from phrasekit.decode import Knobs
+    from phrasekit.tune.axes import check_axes
 
     axes: dict[str, list[Any]] = dict(read_grid(grid))
-    for name, values in axes.items():
-        for value in values:
-            Knobs().but(**{name: value})
     if strategy == "grid" and not axes:
         raise ValueError("a grid needs knobs with values, but got none; write --grid gamma=1,2,4")
+    for name in methods:
+        check_axes(name, axes, fixed=fixed, usual=strategy == "algorithm1")
     return axes
 
 
@@ -189,7 +193,7 @@ def _sampling(request: Request) -> dict[str, Any]:
     return {
         name: request.settings[name]
         for name, (_, default, _) in SETTINGS.items()
-        if name != "max_new_tokens" and request.settings[name] != default
+        if name not in ("max_new_tokens", "schedule") and request.settings[name] != default
     }
 
 
@@ -219,18 +223,14 @@ def _show(tuning: Tuning, request: Request, forms: Sequence[str]) -> None:
     console = out()
     if tuning.costs is not None:
         console.print(costs_table(tuning.costs))
-        console.print()
     console.print(trials_table(tuning.trials, tuning.best))
     for drawn in maps(tuning):
-        console.print()
         console.print(drawn)
     if tuning.held_out:
-        console.print()
         console.print(held_out_table(tuning.held_out))
     verdict = tuning.verdict
     if verdict is None:
         return
-    console.print()
     say(console, verdict.sentence)
     if not verdict.speculate:
         return

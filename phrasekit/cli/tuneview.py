@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from phrasekit.cli.figures import ABSENT, number, plain_table
@@ -28,10 +27,9 @@ LEGEND = (
 
 def trials_table(
     trials: Sequence[TrialRecord], best: TrialRecord | None, *, last: int | None = None
-) -> Table:
+) -> Group:
     """One row per trial, the best one bold; `last` shows only the newest."""
     table = plain_table()
-    table.caption, table.caption_justify = LEGEND, "left"
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("method", no_wrap=True)
     table.add_column("setting", overflow="fold")
@@ -53,7 +51,7 @@ def trials_table(
             ABSENT if trial.identical is None else "yes" if trial.identical else "NO",
             style=style,
         )
-    return table
+    return _titled("on the calibration prompts", table, Text(LEGEND, style="dim"))
 
 
 def state_words(trial: TrialRecord) -> str:
@@ -63,7 +61,7 @@ def state_words(trial: TrialRecord) -> str:
     return f"{trial.state}, kept" if trial.reused else trial.state
 
 
-def heat_table(info: HeatInfo) -> Table:
+def heat_table(info: HeatInfo) -> Group:
     """The map of two knobs, best cell bold; a dash was not tried, ✗ failed."""
     from phrasekit.tune.verdict import SYMBOLS
 
@@ -83,26 +81,23 @@ def heat_table(info: HeatInfo) -> Table:
                 style = SHADES[min(int(shade * len(SHADES)), len(SHADES) - 1)]
                 cells.append(Text(number(ratio), style=style))
         table.add_row(str(value), *cells)
-    table.title = f"speed of {info.method}, plain = 1"
-    table.title_justify = "left"
-    return table
+    return _titled(f"speed of {info.method}, plain = 1", table)
 
 
-def maps(tuning: Tuning) -> Iterator[Table]:
-    """A map for every two knobs of which both were tried at more than one value together."""
+def maps(tuning: Tuning) -> Iterator[Group]:
+    """A map of every knob against the next one, where both were tried at more than one value."""
     from phrasekit.tune import heat_info
 
     for plan in tuning.plans:
-        for x, y in combinations(plan.axes, 2):
+        for x, y in pairwise(plan.axes):
             info = heat_info(tuning.trials, plan.method, x, y)
             if info is not None and len(info.columns) > 1 and len(info.rows) > 1:
                 yield heat_table(info)
 
 
-def costs_table(costs: CostTable) -> Table:
+def costs_table(costs: CostTable) -> Group:
     """Milliseconds of a forward: models and cached rows down, rows across."""
     table = plain_table()
-    table.title, table.title_justify = "milliseconds of a forward over so many rows", "left"
     table.add_column("model")
     table.add_column("cached", justify="right")
     for rows in costs.rows:
@@ -110,13 +105,12 @@ def costs_table(costs: CostTable) -> Table:
     for name in ("target", "draft") if costs.draft else ("target",):
         for context in costs.contexts:
             table.add_row(name, str(context), *(number(costs.ms(name, rows, context)) for rows in costs.rows))
-    return table
+    return _titled("milliseconds of a forward over so many rows", table)
 
 
-def held_out_table(standings: Sequence[Standing]) -> Table:
+def held_out_table(standings: Sequence[Standing]) -> Group:
     """Settings on the held-out prompts, the chosen one first."""
     table = plain_table()
-    table.title, table.title_justify = "on the held-out prompts", "left"
     table.add_column("who", no_wrap=True)
     table.add_column("method", no_wrap=True)
     table.add_column("setting", overflow="fold")
@@ -133,7 +127,7 @@ def held_out_table(standings: Sequence[Standing]) -> Table:
             over,
             style="red" if one.failure else "bold" if one.name == "chosen" else None,
         )
-    return table
+    return _titled("on the held-out prompts", table)
 
 
 def live_view(tuning: Tuning, progress: Progress) -> RenderableType:
@@ -162,6 +156,11 @@ def status(progress: Progress) -> str:
     if best is not None and best.ratio is not None:
         doing += f" · best {best.method} {_words(best.values)}: {number(best.ratio.median)} ×"
     return f"{doing} · {progress.seconds:.0f} s"
+
+
+def _titled(title: str, *parts: RenderableType) -> Group:
+    """A title, what belongs below it, and an empty line."""
+    return Group(Text(title, style="italic"), *parts, Text())
 
 
 def _words(values: Mapping[str, object]) -> str:

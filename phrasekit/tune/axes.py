@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from phrasekit.decode import Knobs
 from phrasekit.decode.knobs import BOUNDS, FLAGS, REPAIRS
 from phrasekit.lm import Pair
-from phrasekit.methods import Method, knobs_of, method_of
+from phrasekit.methods import METHODS, Method, knobs_of, method_of
 from phrasekit.tune.strategy import (
     Axes,
     Point,
@@ -41,7 +41,10 @@ AXES: Mapping[str, Axes] = {
     "prompt_lookup": {"lookup": (2, 4, 6, 10, 16), "lookup_ngram": (1, 2, 3, 5)},
     "lookahead": {"window": (0, 2, 4, 8, 15), "level": (3, 4, 5, 7), "guesses": (2, 4, 8, 15)},
     "cascade": {"gamma": (1, 2, 4, 6, 8, 12), "lookup": (2, 4, 8)},
-    "ouroboros": {"gamma": (1, 2, 4, 6, 8, 12), "window": (0, 4, 8, 16), "beta": (3, 4, 6, 8)},
+    "ouroboros": {"gamma": (1, 2, 4, 8, 12), "window": (0, 8, 16), "beta": (3, 4, 6, 8)},
+    "rest": {"lookup_ngram": (2, 3, 5, 8), "depth": (4, 10, 16)},
+    "double": {"gamma": (1, 2, 4, 6, 8), "depth": (4, 10, 16)},
+    "double-ouroboros": {"gamma": (1, 2, 4, 6, 8)},
     "hybrid": {"gamma": (1, 2, 4, 6, 8), "beta": (3, 4, 6, 8), "lookup": (4, 10, 16)},
 }
 
@@ -98,10 +101,8 @@ def plan_algorithm1(
     Raises:
         ValueError: an unknown method or knob, a value outside its bounds, or nothing left to search.
     """
-    base, start = _start(method, pair, fixed)
-    found = {name: values for name, values in _usual(base).items() if name not in (fixed or {})}
-    found |= {name: tuple(dict.fromkeys(values)) for name, values in (axes or {}).items()}
-    _check(base, found, fixed)
+    start = _start(method, pair, fixed)
+    found = check_axes(method, axes, fixed=fixed, usual=True)
     return Plan(
         method=method,
         start=start,
@@ -124,18 +125,47 @@ def plan_grid(
     Raises:
         ValueError: as there, or too many combinations.
     """
-    base, start = _start(method, pair, fixed)
-    found = {name: tuple(dict.fromkeys(values)) for name, values in axes.items()}
-    _check(base, found, fixed)
+    start = _start(method, pair, fixed)
+    found = check_axes(method, axes, fixed=fixed)
     points = grid_points(found)
-    if points > MOST_POINTS:
-        raise ValueError(f"a grid must have at most {MOST_POINTS} points, but this one has {points}")
     return Plan(method=method, start=start, axes=found, name="grid", search=grid, points=1 + points)
 
 
-def _start(method: str, pair: Pair, fixed: Mapping[str, Value] | None) -> tuple[Method, Knobs]:
+def check_axes(
+    method: str,
+    axes: Mapping[str, Sequence[Value]] | None,
+    *,
+    fixed: Mapping[str, Value] | None = None,
+    usual: bool = False,
+) -> dict[str, Sequence[Value]]:
+    """The axes of a search, without a model to look at.
+
+    Args:
+        method: name of the method.
+        axes: values to try by knob.
+        fixed: knobs that are not searched.
+        usual: search the method's usual axes too (`plan_algorithm1`), else only these, all together.
+
+    Raises:
+        ValueError: see `plan_algorithm1` and `plan_grid`.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {method!r}")
+    base, held = METHODS[method], fixed or {}
+    Knobs().but(**held)
+    found = {name: values for name, values in _usual(base).items() if usual and name not in held}
+    found |= {name: tuple(dict.fromkeys(values)) for name, values in (axes or {}).items()}
+    _check(base, found, held)
+    if not usual and grid_points(found) > MOST_POINTS:
+        raise ValueError(
+            f"a grid must have at most {MOST_POINTS} points, but this one has {grid_points(found)}"
+        )
+    return found
+
+
+def _start(method: str, pair: Pair, fixed: Mapping[str, Value] | None) -> Knobs:
     base = method_of(method, pair)
-    return base, base.settle(knobs_of(base, pair, None).but(**(fixed or {})))
+    return base.settle(knobs_of(base, pair, None).but(**(fixed or {})))
 
 
 def _usual(method: Method) -> dict[str, Sequence[Value]]:
@@ -145,7 +175,7 @@ def _usual(method: Method) -> dict[str, Sequence[Value]]:
     return {name: values for name, values in axes.items() if name not in method.forced}
 
 
-def _check(method: Method, axes: Axes, fixed: Mapping[str, Value] | None) -> None:
+def _check(method: Method, axes: Axes, fixed: Mapping[str, Value]) -> None:
     if not axes or not all(axes.values()):
         raise ValueError(
             f"a search needs a knob with values to try, but {method.name} has none left; give some, such as "
@@ -156,7 +186,7 @@ def _check(method: Method, axes: Axes, fixed: Mapping[str, Value] | None) -> Non
             raise ValueError(
                 f"{method.name} fixes {name} at {method.forced[name]}, so it cannot be searched; leave it out"
             )
-        if name in (fixed or {}):
+        if name in fixed:
             raise ValueError(f"a knob is either fixed or searched, but {name} is both; leave one out")
         for value in values:
             Knobs().but(**{name: value})

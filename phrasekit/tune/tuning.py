@@ -20,6 +20,8 @@ from phrasekit.bench.suite import CLOCKS
 from phrasekit.decode import Knobs, Limits, Sampling
 from phrasekit.lm import LanguageModel, Pair
 from phrasekit.methods import METHODS
+from phrasekit.propose import Store
+from phrasekit.trace.records import SERIAL
 from phrasekit.tune.axes import BEFORE, PAPER, Plan
 from phrasekit.tune.costs import CostTable, measure_costs, predict
 from phrasekit.tune.measure import Entry, Meter, Samples, Unfit
@@ -30,6 +32,7 @@ from phrasekit.tune.study import TrialStore, check_optuna, open_studies
 from phrasekit.tune.verdict import Standing, Verdict, judge
 
 CHOSEN, FROM_PAPER = "chosen", "paper"
+MARGIN = 1.02  # a smaller gain than this on the calibration prompts changes no setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,7 @@ class Options:
         budget: seconds after which no trial begins that would not leave time for the held-out prompts;
             None sets no end.
         sampling: fields of `phrasekit.decode.Sampling`; greedy without any.
+        schedule: when draft and target of a parallel method run.
 
     Raises:
         ValueError: something outside its bounds.
@@ -60,6 +64,7 @@ class Options:
     fresh_pool: bool = False
     budget: float | None = None
     sampling: Mapping[str, Any] | None = None
+    schedule: str = SERIAL
 
     def __post_init__(self) -> None:
         Limits(max_new_tokens=self.max_new_tokens)
@@ -82,8 +87,8 @@ class Tuning:
 
     First the costs of forwards are measured, then every plan's trials on the calibration prompts, then
     the best setting of every method on the held-out ones, beside plain decoding, the setting that the
-    pair had before, and for Ouroboros the paper's defaults. The fastest on the calibration prompts is
-    the chosen one, whatever the held-out prompts say about the others.
+    pair had before, and for Ouroboros the paper's defaults. What the calibration prompts say is chosen,
+    whatever the held-out prompts say about the others.
 
     Args:
         pair: models.
@@ -93,6 +98,7 @@ class Tuning:
         study: journal file of Optuna's; None keeps trials in memory.
         clock: gives seconds instead of the clock that the options name.
         costs: a table measured before; None measures one.
+        store: texts to retrieve from, for methods that do.
         stopped: asked before every iteration; True does what `cancel` does.
 
     Raises:
@@ -110,6 +116,7 @@ class Tuning:
         study: Path | None = None,
         clock: Clock | None = None,
         costs: CostTable | None = None,
+        store: Store | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         check_optuna()
@@ -122,6 +129,7 @@ class Tuning:
         self.split = split(prompts, seed=self.options.seed)
         self.study = study
         self.costs = costs
+        self.store = store
         self.held_out: tuple[Standing, ...] = ()
         self.verdict: Verdict | None = None
         self.seconds = 0.0
@@ -134,7 +142,12 @@ class Tuning:
         self._begun = False
         self._meter = Meter(
             pair=pair,
-            settings={"max_new_tokens": self.options.max_new_tokens, **(self.options.sampling or {})},
+            settings={
+                "max_new_tokens": self.options.max_new_tokens,
+                "schedule": self.options.schedule,
+                "store": store,
+                **(self.options.sampling or {}),
+            },
             clock=self._clock,
             cancelled=self._ended,
             fresh_pool=self.options.fresh_pool,
@@ -149,6 +162,16 @@ class Tuning:
     def best(self) -> TrialRecord | None:
         """The fastest trial so far, over all methods."""
         return _fastest(self._trials)
+
+    @property
+    def chosen(self) -> TrialRecord | None:
+        """The setting to take: the fastest, or the one that the pair has where that is as good as it."""
+        best = self.best
+        if best is None:
+            return None
+        known = [one for one in self._trials if one.stage == BEFORE and one.method == best.method]
+        kept = [one for one in known if one.score is not None and one.score * MARGIN >= (best.score or 0.0)]
+        return kept[0] if kept else best
 
     @property
     def planned(self) -> int:
@@ -255,7 +278,7 @@ class Tuning:
 
     def _finish(self) -> Iterator[Progress]:
         """Put the best settings on the held-out prompts, and judge."""
-        best = self.best
+        best = self.chosen
         partial = self._cut or self.cancelled
         if best is None or self.cancelled:
             chosen = None if best is None else _standing(CHOSEN, best.method, best.values, best.knobs)
@@ -281,7 +304,12 @@ class Tuning:
         if chosen.measured and self.costs:
             prediction = predict(self.costs, chosen.measured.metrics, chosen.measured.work)
         self.verdict = judge(
-            chosen, prediction=prediction, prompts=len(prompts), repeats=repeats, partial=partial
+            chosen,
+            prediction=prediction,
+            prompts=len(prompts),
+            repeats=repeats,
+            partial=partial,
+            known=best.stage == BEFORE,
         )
 
     def _finalists(self, best: TrialRecord) -> list[Standing]:
@@ -289,7 +317,7 @@ class Tuning:
         found = [_standing(CHOSEN, best.method, best.values, best.knobs)]
         for plan in self.plans:
             own = _fastest([one for one in self._trials if one.method == plan.method])
-            if own is not None and own is not best:
+            if own is not None and own.method != best.method:
                 found.append(_standing(plan.method, plan.method, own.values, own.knobs))
         plan = next(plan for plan in self.plans if plan.method == best.method)
         before = plan.start.as_dict()
@@ -341,6 +369,7 @@ class Tuning:
             "models": {role: _model(model) for role, model in models.items() if model is not None},
             "tokenizer": self.pair.fingerprint,
             "prompts": self.split.digest,
+            "store": "" if self.store is None else f"{self.store.fingerprint} {len(self.store)}",
             "threads": torch.get_num_threads(),
             "machine": platform.node(),
             "phrasekit": __version__,

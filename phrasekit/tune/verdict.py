@@ -118,6 +118,7 @@ def judge(
     prompts: int = 0,
     repeats: int = 0,
     partial: bool = False,
+    known: bool = False,
 ) -> Verdict:
     """The verdict on the best setting found.
 
@@ -129,6 +130,7 @@ def judge(
         prompts: held-out prompts.
         repeats: repeats of them.
         partial: whether the search ended early.
+        known: whether the setting is the one the pair had before the search.
     """
     ratio = chosen.ratio if chosen else None
     pays = ratio is not None and ratio.median >= WORTH and ratio.low > 1
@@ -145,7 +147,7 @@ def judge(
         prompts=prompts,
         repeats=repeats,
         partial=partial,
-        sentence=_sentence(chosen, pays, limits, prompts, repeats, partial),
+        sentence=_sentence(chosen, pays, limits, prompts, repeats, partial, known),
     )
 
 
@@ -180,11 +182,13 @@ def _sentence(
     prompts: int,
     repeats: int,
     partial: bool,
+    known: bool,
 ) -> str:
     early = "; the search ended early" if partial else ""
     if chosen is None:
         return f"Stay with plain decoding: no setting was measured to the end{early}."
-    setting = f"{chosen.method} at {knob_words(chosen.values)}"
+    had = ", which the pair has already" if known else ""
+    setting = f"{chosen.method} at {knob_words(chosen.values)}{had}"
     ratio = chosen.ratio
     if ratio is None:
         why = f": {chosen.failure}" if chosen.failure else ", since the search ended before it"
