@@ -149,6 +149,11 @@ def generated(family: str, count: int, prompt: tuple[int, ...] = PROMPT) -> tupl
     return greedy(target(family).model, prompt, count)
 
 
+def until(tokens: tuple[int, ...], end: int) -> tuple[int, ...]:
+    """The tokens up to and including the first `end`."""
+    return tokens[: tokens.index(end) + 1] if end in tokens else tokens
+
+
 def greedy(
     model: PreTrainedModel, prompt: Sequence[int], count: int, eos: int | None = None
 ) -> tuple[int, ...]:
@@ -187,6 +192,9 @@ class ScriptedModel:
         self.vocabulary = vocabulary
         self.context = context
         self.name = "scripted"
+        self.device = torch.device("cpu")
+        self.device = torch.device("cpu")
+        self.weights = 1
         self.forwards: list[int] = []  # rows of every forward
         self.sessions: list[ScriptedSession] = []
 

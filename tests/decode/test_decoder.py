@@ -6,12 +6,13 @@ import math
 import random
 
 import pytest
+import torch
 
 from phrasekit.decode import ROOT, Decoder, Knobs, Limits, Proposer
 from phrasekit.errors import NonFiniteLogitsError
 from phrasekit.trace import Trace, faults
 from phrasekit.trace.records import DRAFT, LOOKUP, SUFFIX, PoolRecord
-from tests.models import ScriptedModel, follow, mixing
+from tests.models import ScriptedModel, ScriptedSession, follow, mixing
 
 VOCABULARY = 16
 SCRIPT = mixing(VOCABULARY, order=3, salt=5)
@@ -451,3 +452,63 @@ def test_a_finished_decoder_says_so():
     with pytest.raises(RuntimeError, match="finished.*length"):
         made.step()
     assert list(made) == []
+
+
+# --- out of memory ----------------------------------------------------------------------------------
+
+
+class Noisy(Oracle):
+    """Right, and says so in the trace."""
+
+    def propose(self, draft):
+        super().propose(draft)
+        draft.note = "copied"
+
+
+def short_of_memory(patch: pytest.MonkeyPatch, error: Exception, most: int) -> list[int]:
+    """A session whose trees may have `most` nodes; sizes of those it refused."""
+    honest, refused = ScriptedSession.forward, []
+
+    def forward(self, pending, tokens, parents, *, rows=None):
+        if len(tokens) > most:
+            refused.append(len(tokens))
+            raise error
+        return honest(self, pending, tokens, parents, rows=rows)
+
+    patch.setattr(ScriptedSession, "forward", forward)
+    return refused
+
+
+@pytest.mark.parametrize(
+    ("device", "error"),
+    [
+        ("cuda", torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")),
+        ("cpu", RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to")),
+    ],
+)
+def test_a_step_without_memory_for_its_tree_is_done_again_plainly(device, error, monkeypatch):
+    freed = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: freed.append(1))
+    refused = short_of_memory(monkeypatch, error, most=3)
+    made = decoder(Noisy(5), count=12)
+    made.model.device = torch.device(device)
+    found = run(made)
+    assert made.emitted == TRUTH[:12]
+    assert len(refused) == sum(bool(it.note.startswith("out of memory")) for it in found) > 2
+    assert len(freed) == (len(refused) if device == "cuda" else 0)
+    assert found[0].note == "out of memory with 5 tree rows; verified without them"
+    assert len(found[0].tree.tokens) == 0
+    assert found[0].emitted == TRUTH[:1]
+    assert found[-1].note == "copied", "the last drafts are short enough"
+
+
+@pytest.mark.parametrize(
+    ("error", "most"),
+    [(torch.OutOfMemoryError("CUDA out of memory"), -1), (RuntimeError("no such shape"), 3)],
+)
+def test_without_memory_for_one_row_or_with_another_error_the_step_fails(error, most, monkeypatch):
+    short_of_memory(monkeypatch, error, most)
+    made = decoder(Oracle(5))
+    with pytest.raises(type(error), match=str(error)):
+        made.step()
+    assert made.emitted == ()

@@ -74,3 +74,9 @@ def test_an_unknown_knob_is_refused_by_name():
 def test_knobs_never_change_in_place():
     with pytest.raises(FrozenInstanceError):
         Knobs().gamma = 3
+
+
+def test_any_knob_may_be_changed_in_a_copy():
+    assert Knobs().but(repair="off", gamma=9, cut_to_gamma=True) == Knobs(
+        repair="off", gamma=9, cut_to_gamma=True
+    )

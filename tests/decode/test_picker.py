@@ -14,8 +14,8 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from phrasekit.decode import GreedyPicker, KeyedPicker, Sampling, picker_of
-from phrasekit.decode.picker import Rows, warp
+from phrasekit.decode import GreedyPicker, KeyedPicker, Sampling, picker_of, pickers_of
+from phrasekit.decode.picker import KEPT_POSITIONS, Rows, warp
 
 DRAWS = 20_000
 ALPHA = 1e-6  # a right law fails one run in a million, and the seeds are fixed
@@ -277,3 +277,34 @@ def test_a_bad_setting_is_one_error_that_names_it(name, value):
 def test_a_temperature_too_large_for_a_float_is_refused():
     with pytest.raises(ValueError, match="temperature"):
         Sampling(temperature=10**400)
+
+
+def test_noise_is_pinned_and_remembered():
+    """The text of a seed is the same in every release; draft and target ask for the same positions."""
+    picker = KeyedPicker(Sampling(temperature=1.0, seed=1))
+    found = picker._noise_at(2, 4)
+    assert found.dtype == torch.float32
+    assert found.tolist() == pytest.approx([-0.19799, 0.59356, 1.36238, -0.48712], abs=1e-4)
+    assert picker._noise_at(2, 4) is found
+    assert picker._noise_at(2, 5) is not found
+    for position in range(3, 1000):
+        picker._noise_at(position, 4)
+    assert len(picker._noise) == KEPT_POSITIONS
+    assert (2, 4) not in picker._noise, "the oldest go first"
+    assert (999, 4) in picker._noise
+
+
+@pytest.mark.parametrize("rule", ["match", "rejection"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_every_picker_has_the_processors(temperature, rule):
+    """TensorRT-LLM PR#17701: a fused path that ignored penalties; here every level of drafting applies them."""
+
+    def only_two(ids, scores):
+        return torch.full_like(scores, -torch.inf).index_fill_(1, torch.tensor([2]), 0.0)
+
+    sampling = Sampling(temperature=temperature, rule=rule)
+    pickers = [picker_of(sampling, [only_two]), *pickers_of(sampling, [only_two], vocabulary=8)]
+    assert len(pickers) == (4 if temperature and rule == "rejection" else 2)
+    for picker in pickers:
+        assert picker.processors == (only_two,)
+        assert pick(picker, torch.zeros(3, 8), [4, 5, 6]) == [2, 2, 2]

@@ -401,3 +401,23 @@ def test_a_draft_equal_to_the_target_is_always_kept(method):
     iterations = list(run)
     assert all(one.accepted == one.drafted for one in iterations)
     assert max(one.drafted for one in iterations) > 1
+
+
+def test_of_rows_at_one_position_the_one_with_the_right_text_gives_the_law():
+    """A draft of the draft leaves siblings: its position alone does not name a row."""
+    sampler = DraftSampler(rejection(), vocabulary=4)
+    texts = [[0], [0, 1], [0, 2], [0, 3]]
+    rows = Rows(positions=[1, 2, 2, 2], prefix=lambda row: texts[row])
+    sampler.pick(torch.tensor(np.array([P, P, Q, P])).log(), rows)
+    sampler.learn(Verdict(TokenTree(vocabulary=4, limit=0), [], [], [2, 1], [0, 2, 1], Knobs()))
+    drawn = sampler.take()
+    assert np.allclose(drawn.candidates[1].law, P)
+    assert np.allclose(drawn.candidates[2].law, Q)
+
+
+def test_siblings_keep_token_and_law_of_each_draw():
+    for replacement, due in ((True, [Q, Q]), (False, [Q, Q * (np.arange(4) != 3) / (1 - Q[3])])):
+        found = siblings(Q, [3, 1], replacement=replacement)
+        assert [one.token for one in found] == [3, 1]
+        for one, expected in zip(found, due, strict=True):
+            assert np.allclose(one.law, expected)

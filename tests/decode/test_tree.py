@@ -142,3 +142,31 @@ def test_window_rows_may_repeat_a_proposal_without_joining_it():
     tree.add_window(row, 2, silent=False)
     assert tree.child(row, 2) is None
     assert tree.silent == {1}
+
+
+def test_what_every_node_came_from_is_recorded():
+    tree = tree_of()
+    tree.extend_trunk([1, 2], [DRAFT, SUFFIX], [-1, 8])
+    tree.add_branch(0, [3, 4], SUFFIX, 5)
+    tree.add_window(1, 0, silent=False)
+    record = tree.record()
+    assert record.phrases == (-1, 8, 5, 5, -1)
+    assert record.kinds == (DRAFT, SUFFIX, SUFFIX, SUFFIX, WINDOW)
+    assert [(branch.kind, branch.phrase, branch.nodes) for branch in record.branches] == [(SUFFIX, 5, (2, 3))]
+    assert record.trunk == (0, 1)
+
+
+@pytest.mark.parametrize("lengths", [(1, 2, 2), (2, 1, 2), (2, 2, 1), (2, 3, 3)])
+def test_a_trunk_takes_one_kind_and_one_phrase_a_token(lengths):
+    tokens, kinds, phrases = ([value] * length for value, length in zip((1, DRAFT, -1), lengths, strict=True))
+    with pytest.raises(ValueError, match="shorter|longer"):
+        tree_of().extend_trunk(tokens, kinds, phrases)
+
+
+def test_the_limit_counts_from_the_root_whichever_way_a_node_is_added():
+    tree = tree_of(limit=2)
+    tree.extend_trunk([1, 2, 3, 4], [DRAFT] * 4, [-1] * 4)
+    assert (tree.tokens, tree.dropped) == ([1, 2], 2)
+    assert tree.add(1, 0, DRAFT) is None
+    assert tree.add(0, 0, DRAFT) == 2
+    assert tree.depth(tree.add_window(1, 0, silent=True)) == 3, "window rows are never emitted"

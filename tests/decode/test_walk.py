@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasekit.decode import ROOT, TokenTree, walk
+from phrasekit.decode import ROOT, Knobs, TokenTree, Verdict, walk
 from phrasekit.trace.records import DRAFT, WINDOW
 from tests.strategies import grown_trees
 
@@ -87,3 +87,14 @@ def test_a_window_row_is_never_followed():
     assert walk(tree, [1, 2]) == []
     tree.add_branch(ROOT, [1], DRAFT)
     assert walk(tree, [1, 2, 3]) == [1]
+
+
+def test_a_verdict_tells_what_follows_a_node_and_how_much_of_the_trunk_was_accepted():
+    tree = TokenTree(vocabulary=9, limit=9)
+    tree.extend_trunk([1, 2, 3], [DRAFT] * 3, [-1] * 3)
+    tree.add_branch(0, [5, 6], DRAFT)
+    picks = [1, 5, 7, 8, 6, 0]
+    path = walk(tree, picks)
+    verdict = Verdict(tree, picks, path, [1, 5, 6, 0], [0, 1, 5, 6, 0], Knobs())
+    assert [verdict.after(node) for node in range(-1, 5)] == picks
+    assert (path, verdict.accepted) == ([0, 3, 4], 1)
