@@ -13,7 +13,7 @@ from rich.text import Text
 
 from phrasekit.cli.tokens import STYLES
 from phrasekit.trace import Iteration
-from phrasekit.trace.records import LOOKUP, TARGET, WINDOW
+from phrasekit.trace.records import GUIDE, LOOKUP, TARGET, WINDOW
 from phrasekit.trace.visible import columns, token_text, visible
 
 ACCEPTED, MISTAKE, LATE, WRONG = "✓", "✗", "=", "≠"
@@ -82,7 +82,8 @@ def _branch_row(iteration: Iteration, number: int, texts: Mapping[int, str]) -> 
     tree = iteration.tree
     nodes = tree.branches[number].nodes
     behind = tree.trunk and nodes and tree.parents[nodes[0]] == tree.trunk[-1]
-    label = f"{'suffix' if behind else 'guess'} {number + 1}  Â {iteration.suffix_accepted[number]}"
+    name = "guide" if tree.branches[number].kind == GUIDE else "suffix" if behind else "guess"
+    label = f"{name} {number + 1}  Â {iteration.suffix_accepted[number]}"
     return _Row(label, _cells(iteration, nodes, texts))
 
 

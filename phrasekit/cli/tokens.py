@@ -8,17 +8,42 @@ from itertools import groupby
 from rich.text import Text
 
 from phrasekit.cli.terminal import readable
-from phrasekit.trace.records import DRAFT, LOOKUP, PHRASE, SUFFIX, TARGET, WINDOW, Trace
+from phrasekit.trace.records import (
+    DRAFT,
+    GUIDE,
+    LOOKUP,
+    PHRASE,
+    REJECTED,
+    RETRIEVED,
+    SUFFIX,
+    TARGET,
+    WINDOW,
+    Trace,
+)
 from phrasekit.trace.visible import token_text, visible
 
 # The letters of `phrasekit.trace.render`, and the hues of every view: sky, green, orange, blue.
-LETTERS = {DRAFT: "d", PHRASE: "p", SUFFIX: "s", LOOKUP: "c", WINDOW: "w", TARGET: "t"}
+# What is found has one hue; letters tell where.
+LETTERS = {
+    DRAFT: "d",
+    PHRASE: "p",
+    SUFFIX: "s",
+    LOOKUP: "c",
+    WINDOW: "w",
+    RETRIEVED: "r",
+    REJECTED: "j",
+    GUIDE: "g",
+    TARGET: "t",
+}
 STYLES = {
     DRAFT: "color(74)",
     PHRASE: "color(36)",
     SUFFIX: "color(172)",
     LOOKUP: "color(175)",
     WINDOW: "dim",
+    RETRIEVED: "color(175)",
+    REJECTED: "italic color(175)",
+    GUIDE: "underline color(175)",
     TARGET: "bold color(32)",
 }
 MEANINGS = {
@@ -26,6 +51,9 @@ MEANINGS = {
     PHRASE: "pool phrase in the draft",
     SUFFIX: "pool phrase behind it",
     LOOKUP: "copied",
+    RETRIEVED: "retrieved while drafting",
+    REJECTED: "retrieved from rejected drafts",
+    GUIDE: "retrieved for the target",
     TARGET: "target",
 }
 RESERVED = "«»¦"

@@ -1,8 +1,8 @@
 """A trace as text: one sentence per iteration, and a form that reads well in a terminal.
 
 Who proposed a token is told by a letter before its brackets, and again by colour on request:
-draft sky, phrase green, suffix orange, target blue. Nothing from the trace reaches the terminal
-without passing `visible`.
+draft sky, phrase green, suffix orange, what is copied or retrieved purple, target blue. Nothing from
+the trace reaches the terminal without passing `visible`.
 """
 
 from __future__ import annotations
@@ -10,22 +10,56 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from phrasekit.trace.metrics import measure
-from phrasekit.trace.records import DRAFT, LOOKUP, PHRASE, SUFFIX, TARGET, WINDOW, Iteration, Trace
+from phrasekit.trace.records import (
+    DRAFT,
+    GUIDE,
+    LOOKUP,
+    PHRASE,
+    REJECTED,
+    RETRIEVED,
+    SUFFIX,
+    TARGET,
+    WINDOW,
+    Iteration,
+    Trace,
+)
 from phrasekit.trace.summary import counted, summary
 from phrasekit.trace.visible import columns, token_text, visible
 
 NARROWEST = 40
 PROMPT_SHOWN = 40  # last tokens of the prompt
 
-_LETTERS = {DRAFT: "d", PHRASE: "p", SUFFIX: "s", LOOKUP: "c", WINDOW: "w", TARGET: "t"}
+_LETTERS = {
+    DRAFT: "d",
+    PHRASE: "p",
+    SUFFIX: "s",
+    LOOKUP: "c",
+    WINDOW: "w",
+    RETRIEVED: "r",
+    REJECTED: "j",
+    GUIDE: "g",
+    TARGET: "t",
+}
 _MEANINGS = {
     DRAFT: "draft model",
     PHRASE: "pool phrase",
     SUFFIX: "pool phrase behind the draft",
     LOOKUP: "copied from the context",
+    RETRIEVED: "retrieved while drafting",
+    REJECTED: "retrieved from rejected drafts",
+    GUIDE: "retrieved for the target",
     TARGET: "target's own",
 }
-_COLORS = {DRAFT: "38;5;74", PHRASE: "38;5;36", SUFFIX: "38;5;172", TARGET: "1;38;5;32"}
+_COLORS = {
+    DRAFT: "38;5;74",
+    PHRASE: "38;5;36",
+    SUFFIX: "38;5;172",
+    LOOKUP: "38;5;175",
+    RETRIEVED: "38;5;175",
+    REJECTED: "3;38;5;175",
+    GUIDE: "4;38;5;175",
+    TARGET: "1;38;5;32",
+}
 _RESERVED = "«»¦"
 
 _Piece = tuple[str, str]  # who proposed a token, and its visible text
@@ -46,7 +80,7 @@ def sentence(iteration: Iteration, texts: Mapping[int, str] | None = None, *, mo
     clauses = (_read(iteration), _proposed(iteration), _accepted(iteration), _closing(iteration, model))
     story = ", ".join(clause for clause in clauses if clause)
     rows = counted(iteration.forward.rows, "row")
-    said = f"Iteration {iteration.index + 1}: {story}; 1 {model} forward over {rows}."
+    said = f"Iteration {iteration.index + 1}: {story}; 1 {model} forward over {rows}{_beside(iteration)}."
     if iteration.note:
         said += f" Note: {visible(iteration.note, spaces=False, keep=200)}."
     return said if texts is None else f"{said} Text: {_quoted(iteration.emitted, texts)}"
@@ -80,6 +114,10 @@ def _read(iteration: Iteration) -> str:
 def _proposed(iteration: Iteration) -> str:
     """Say what was put before the target, and what it cost."""
     tree, drafted = iteration.tree, iteration.drafted
+    if iteration.round.schedule:
+        guided = " and a guide" * any(branch.kind == GUIDE for branch in tree.branches)
+        earlier = f"put {drafted} of the round before{guided} to the target"
+        return earlier if drafted else "put a guide to the target" if guided else "no draft"
     if drafted and iteration.draft:
         return f"drafted {drafted} in {counted(len(iteration.draft), 'draft forward')}"
     if drafted and all(tree.kinds[node] == LOOKUP for node in tree.trunk):
@@ -87,6 +125,15 @@ def _proposed(iteration: Iteration) -> str:
     if drafted:
         return f"drafted {drafted} without a draft forward"
     return f"tried {counted(len(tree.branches), 'guess', 'guesses')}" if tree.branches else "no draft"
+
+
+def _beside(iteration: Iteration) -> str:
+    """Say what the draft model did while the target ran."""
+    beside = iteration.round
+    if not beside.drafted:
+        return ""
+    forwards = counted(len(iteration.draft), "draft forward")
+    return f", beside it {forwards} wrote {len(beside.drafted)} and {beside.kept} go on"
 
 
 def _accepted(iteration: Iteration) -> str:
@@ -109,7 +156,8 @@ def _branch_taken(iteration: Iteration) -> tuple[int, str]:
     for number, branch in enumerate(tree.branches, start=1):
         if beyond and beyond[-1] in branch.nodes:
             behind = tree.trunk and tree.parents[branch.nodes[0]] == tree.trunk[-1]
-            return len(beyond), f"{'suffix' if behind else 'guess'} {number}"
+            name = "guide" if branch.kind == GUIDE else "suffix" if behind else "guess"
+            return len(beyond), f"{name} {number}"
     return len(beyond), "the tree"
 
 

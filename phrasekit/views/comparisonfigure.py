@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from phrasekit.trace.records import KINDS, TARGET, Trace
+from phrasekit.trace.records import KINDS, Trace
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import visible
 from phrasekit.views.comparison import ComparisonInfo, Side, comparison_info
 from phrasekit.views.figure import axis, colors, figure, graph_objects, heading, label, note
-from phrasekit.views.theme import ROLES, Theme
+from phrasekit.views.theme import TEXTURES, Theme
 from phrasekit.views.tokens import ORIGINS
 from phrasekit.views.view import View
 
 LANE, CLOCK, GAP = 46, 170, 46  # pixels
 DRAFT_HEIGHT = 0.55
+BAND, LEGEND_LINE, ENTRIES = 54, 20, 5  # pixels above the lanes, of a line of the legend; entries in one
 
 
 def draw_comparison(info: ComparisonInfo, theme: str = "light") -> Any:
@@ -39,7 +40,7 @@ def draw_comparison(info: ComparisonInfo, theme: str = "light") -> Any:
         paint,
         [*_lane(info, info.left, "y", paint), *_lane(info, info.right, "y2", paint), *_clock(info, paint)],
         height=total + 44,
-        band=54,
+        band=BAND + LEGEND_LINE * (_entries(info) // (ENTRIES + 1)),
         axes=axes,
         barmode="overlay",
         annotations=list(_notes(info, paint, tops, CLOCK / total)),
@@ -69,7 +70,7 @@ def _lane(info: ComparisonInfo, side: Side, axis_name: str, theme: Theme) -> Ite
             name=ORIGINS[kind],
             legendgroup=kind,
             showlegend=_first_with(info, kind) is side,
-            marker={"color": _cell_color(kind, theme), "line": {"width": 0}},
+            marker={"color": theme.mark_of(kind), "line": {"width": 0}, "pattern": _texture(kind, theme)},
             hovertext=[_told(side, place) for place in places],
             hoverinfo="text",
         )
@@ -87,12 +88,19 @@ def _lane(info: ComparisonInfo, side: Side, axis_name: str, theme: Theme) -> Ite
     )
 
 
+def _entries(info: ComparisonInfo) -> int:
+    """Entries of the legend."""
+    return 1 + len({token.kind for side in info.sides for token in side.tokens})
+
+
 def _first_with(info: ComparisonInfo, kind: str) -> Side | None:
     return next((side for side in info.sides if any(token.kind == kind for token in side.tokens)), None)
 
 
-def _cell_color(kind: str, theme: Theme) -> str:
-    return theme.target_edge if kind == TARGET else str(getattr(theme, f"{ROLES[kind]}_mark"))
+def _texture(kind: str, theme: Theme) -> dict[str, Any]:
+    """What tells cells of one hue apart."""
+    shape = {"shape": TEXTURES.get(kind, ""), "size": 5, "solidity": 0.3}
+    return shape | {"fgcolor": theme.edge_of(kind), "bgcolor": theme.mark_of(kind)}
 
 
 def _told(side: Side, place: int) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from phrasekit.views.escape import escape
-from phrasekit.views.theme import DARK, LIGHT, MONO, ROLES, SANS, Theme
+from phrasekit.views.theme import DARK, FOUND, LIGHT, MONO, ROLES, SANS, Theme, hue
 from phrasekit.views.tokens import KEPT, ORIGINS, OWN, VERDICTS, Token
 
 THEME_NAMES = ("auto", "light", "dark")
@@ -85,13 +85,16 @@ def chip(token: Token, extra: str = "", *, breaks: bool = True) -> str:
 
 
 def chips(tokens: Iterable[Token], *, breaks: bool = False) -> str:
-    """Tokens side by side; neighbours of one phrase join into a ribbon."""
-    shown, before = [], -1
+    """Tokens side by side; neighbours of one phrase, or found as one, join into a ribbon."""
+    shown: list[str] = []
+    before: int | str = -1
     for token in tokens:
         joins = token.phrase >= 0 and token.phrase == before
-        first = "pk-first" if token.phrase >= 0 and not joins else ""
+        found = ROLES[token.kind] in FOUND
+        joins = joins or (found and before == token.kind)
+        first = "pk-first" if (found or token.phrase >= 0) and not joins else ""
         shown.append(chip(token, "pk-cont" if joins else first, breaks=breaks))
-        before = token.phrase
+        before = token.kind if found else token.phrase
     return "".join(shown)
 
 
@@ -152,8 +155,9 @@ def _roles() -> Iterable[str]:
     for role in dict.fromkeys(ROLES.values()):
         if role == "target":
             continue
-        yield f".pk-view .pk-t.{role}{{background:var(--{role}-tint);--hue:var(--{role}-edge)}}"
-        yield f".pk-view .pk-t.{role}.{KEPT}{{box-shadow:inset 0 -3px 0 var(--{role}-edge)}}"
-        yield f".pk-view .pk-c.{role}{{background:var(--{role}-mark)}}"
+        name = hue(role)
+        yield f".pk-view .pk-t.{role}{{background:var(--{name}-tint);--hue:var(--{name}-edge)}}"
+        yield f".pk-view .pk-t.{role}.{KEPT}{{box-shadow:inset 0 -3px 0 var(--{name}-edge)}}"
+        yield f".pk-view .pk-c.{role}{{background:var(--{name}-mark)}}"
     for role in dict.fromkeys(ROLES.values()):
         yield f".pk-view:has(.pk-f-{role}:not(:checked)) .pk-text .pk-t.{role}{{opacity:.22}}"

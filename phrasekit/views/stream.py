@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from phrasekit.trace.export.chain import chain
-from phrasekit.trace.records import KINDS, TARGET, Iteration, Trace
+from phrasekit.trace.records import DRAFT, KINDS, TARGET, Iteration, Trace
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import visible
 from phrasekit.views.html import Html, chips, lead
@@ -103,6 +103,9 @@ _BY = {
     "phrase": "off pool phrases while drafting",
     "suffix": "off pool suffixes",
     "lookup": "copied from the context",
+    "retrieved": "retrieved while drafting",
+    "rejected": "retrieved from rejected drafts",
+    "guide": "retrieved for the target",
     "window": "by the window",
     "target": "by the target itself",
 }
@@ -195,7 +198,7 @@ def _legend(info: StreamInfo) -> str:
     entries = []
     for kind, count in sorted(info.origins.items(), key=lambda entry: KINDS.index(entry[0])):
         role = ROLES[kind]
-        verdict = "own" if kind == TARGET else "kept"
+        verdict = "own" if kind == TARGET else "kept" if kind == DRAFT else "kept pk-first"
         entries.append(
             f'<label><input type="checkbox" checked class="pk-f-{role}">'
             f'<span class="pk-t {role} {verdict}">a</span>{ORIGINS[kind]} <b>{count}</b></label>'

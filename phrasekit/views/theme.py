@@ -1,6 +1,8 @@
 """Colours and type of every view, as data.
 
-Hue says who proposed a token, decoration what the target said, ink is the reader. Tints are 35 % of the
+Hue says who proposed a token, decoration what the target said, ink is the reader. What is found instead of
+computed has one hue, wherever it is found; marks at the top and left of its chips tell the places apart,
+as a hue more would not be told apart by everyone. Tints are 35 % of the
 Okabe-Ito hue over the surface; an edge is the hue itself, darkened (light) or lightened (dark) only until it
 stands 3 : 1 against its own tint. Nothing here is written behind text but tints.
 """
@@ -9,7 +11,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from phrasekit.trace.records import DRAFT, LOOKUP, PHRASE, SUFFIX, TARGET, WINDOW
+from phrasekit.trace.records import (
+    DRAFT,
+    GUIDE,
+    LOOKUP,
+    PHRASE,
+    REJECTED,
+    RETRIEVED,
+    SUFFIX,
+    TARGET,
+    WINDOW,
+)
 
 SANS = '-apple-system, BlinkMacSystemFont, "Segoe UI", "Helvetica Neue", Arial, system-ui, sans-serif'
 MONO = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace'
@@ -39,7 +51,7 @@ class Theme:
         suffix_tint: behind pool phrases used as a suffix (orange).
         suffix_edge: lines and marks of those.
         suffix_mark: cells without text of those.
-        copy_tint: behind tokens copied from the context (reddish purple).
+        copy_tint: behind tokens copied from the context or retrieved (reddish purple).
         copy_edge: lines and marks of those.
         copy_mark: cells without text of those.
         target_tint: bars of the target (blue); never behind its tokens.
@@ -85,22 +97,37 @@ class Theme:
 
     def tint(self, kind: str) -> str:
         """Colour behind the text of a token, by who proposed it."""
-        return self.surface if kind in (TARGET, WINDOW) else str(getattr(self, f"{ROLES[kind]}_tint"))
+        return self.surface if kind in (TARGET, WINDOW) else str(getattr(self, f"{hue(ROLES[kind])}_tint"))
 
     def edge_of(self, kind: str) -> str:
         """Colour of lines and marks, by who proposed the token."""
-        return str(getattr(self, f"{ROLES[kind]}_edge"))
+        return str(getattr(self, f"{hue(ROLES[kind])}_edge"))
+
+    def mark_of(self, kind: str) -> str:
+        """Colour of a cell without text, by who proposed its token; the target's own is solid."""
+        return self.target_edge if kind == TARGET else str(getattr(self, f"{hue(ROLES[kind])}_mark"))
 
 
-# Kinds of the trace, as the names that colours go by; window rows belong to the pool.
+# Kinds of the trace, as the names that looks go by; window rows belong to the pool.
 ROLES = {
     DRAFT: "draft",
     PHRASE: "phrase",
     SUFFIX: "suffix",
     LOOKUP: "copy",
     WINDOW: "phrase",
+    RETRIEVED: "retrieved",
+    REJECTED: "rejected",
+    GUIDE: "guide",
     TARGET: "target",
 }
+FOUND = ("copy", "retrieved", "rejected", "guide")  # one hue, told apart by marks
+TEXTURES = {RETRIEVED: "/", REJECTED: ".", GUIDE: "|"}  # of cells without text, for plotly
+
+
+def hue(role: str) -> str:
+    """Name of the colours of a role."""
+    return "copy" if role in FOUND else role
+
 
 LIGHT = Theme(
     page="#F6F6F3",

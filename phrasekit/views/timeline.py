@@ -46,11 +46,18 @@ class Clock:
         unit: "ms", or "target forwards".
         spans: bars of all lanes, plain decoding's among them.
         bands: the iterations.
+        overlaps: start and end of the stretches in which draft and target both worked.
     """
 
     unit: str
     spans: tuple[Span, ...]
     bands: tuple[Band, ...]
+    overlaps: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def overlap(self) -> float:
+        """Time in which draft and target both worked."""
+        return sum(end - start for start, end in self.overlaps)
 
     @property
     def end(self) -> float:
@@ -68,7 +75,8 @@ class TimelineInfo:
 
     Attributes:
         measured: in milliseconds, from the start of the first iteration shown.
-        ideal: in units of one target forward, with nothing but forwards, one after another.
+        ideal: in units of one target forward, with nothing but forwards, one after another; in a parallel
+            round the draft's beside the target's.
         lanes: in the order they are drawn.
         plain: milliseconds a token of plain decoding.
         whence: how that is known.
@@ -114,6 +122,8 @@ class TimelineInfo:
             f"Iterations {bands[0].iteration + 1} to {bands[-1].iteration + 1} took {self.ms:.0f} ms for "
             f"{counted(self.emitted, 'token')}, {each:.1f} ms a token ({', '.join(shares)})"
         )
+        if self.measured.overlap:
+            told += f"; draft and target at the same time for {self.measured.overlap:.0f} ms of it"
         if self.speedup is None:
             return f"{told}."
         verdict = f"{self.speedup:.2f}× as fast" if self.speedup >= 1 else f"{1 / self.speedup:.2f}× slower"
@@ -214,7 +224,17 @@ def _measured(shown: Sequence[Iteration], plain: float) -> Clock:
         own = [_shifted(span, -zero) for span in forwards(iteration)]
         spans += [*own, *_host(iteration.index, start, end, own)]
         bands.append(Band(iteration.index, start, end, len(iteration.emitted)))
-    return Clock("ms", (*spans, *_plain_spans(bands, plain)), tuple(bands))
+    return Clock("ms", (*spans, *_plain_spans(bands, plain)), tuple(bands), tuple(_overlaps(spans)))
+
+
+def _overlaps(spans: Sequence[Span]) -> Iterator[tuple[float, float]]:
+    """Where a bar of the target and bars of the draft stand above each other."""
+    drafts = [span for span in spans if span.lane == draft_lane(1)]
+    for target in (span for span in spans if span.lane == TARGET_LANE):
+        for draft in drafts:
+            start, end = max(target.start, draft.start), min(target.end, draft.end)
+            if start < end:
+                yield start, end
 
 
 def _begins(iteration: Iteration) -> float:
@@ -255,14 +275,18 @@ def _ideal(shown: Sequence[Iteration], ratio: float) -> Clock:
     at = 0.0
     for iteration in shown:
         start = at
+        beside = bool(iteration.round.schedule)
         for span in forwards(iteration):
-            cost = 1.0 if span.lane == TARGET_LANE else ratio
+            verifies = span.lane == TARGET_LANE
+            cost = 1.0 if verifies else ratio
+            begins = start if beside and verifies else at
             spans.append(
-                Span(span.lane, span.name, span.iteration, at, cost, span.rows, span.tokens, span.cached)
+                Span(span.lane, span.name, span.iteration, begins, cost, span.rows, span.tokens, span.cached)
             )
-            at += cost
+            at = max(at, begins + cost)
         bands.append(Band(iteration.index, start, at, len(iteration.emitted)))
-    return Clock("target forwards", (*spans, *_plain_spans(bands, 1.0 if bands else 0.0)), tuple(bands))
+    plain = _plain_spans(bands, 1.0 if bands else 0.0)
+    return Clock("target forwards", (*spans, *plain), tuple(bands), tuple(_overlaps(spans)))
 
 
 def _lanes(spans: Sequence[Span], plain: float) -> tuple[str, ...]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from phrasekit.trace.export.schedule import HOST_LANE, TARGET_LANE, Span
+from phrasekit.trace.export.schedule import HOST_LANE, TARGET_LANE, Span, draft_lane
 from phrasekit.trace.records import Trace
 from phrasekit.trace.summary import counted
-from phrasekit.views.figure import WIDTH, axis, colors, figure, graph_objects, note
+from phrasekit.views.figure import WIDTH, axis, colors, figure, graph_objects, lines, note
 from phrasekit.views.theme import Theme
 from phrasekit.views.timeline import PLAIN_LANE, Clock, TimelineInfo, timeline_info
 from phrasekit.views.view import View
 
 LANE = 46  # pixels
+NOTE = 96  # signs of a line of the note, left of the buttons
 WORDS, NUMBER = 48, 13  # pixels from which a bar has room for both numbers, for one
 LEFT = 84
 NAMES = {TARGET_LANE: "target", HOST_LANE: "host", PLAIN_LANE: "plain decoding"}
@@ -130,9 +131,28 @@ def _clock(info: TimelineInfo, clock: Clock, theme: Theme) -> Iterator[Any]:
         ],
         hoverinfo="text",
     )
+    if clock.overlaps:
+        yield _both(info, clock, theme)
     for row, lane in enumerate(info.lanes, start=1):
         spans = [span for span in clock.spans if span.lane == lane]
         yield _bars(spans, row, clock.unit, pixels, theme)
+
+
+def _both(info: TimelineInfo, clock: Clock, theme: Theme) -> Any:
+    """Shade from the draft's lane to the target's where both worked."""
+    rows = [info.lanes.index(lane) + 1 for lane in (draft_lane(1), TARGET_LANE)]
+    return graph_objects().Bar(
+        orientation="h",
+        base=[start for start, _ in clock.overlaps],
+        x=[end - start for start, end in clock.overlaps],
+        y=[sum(rows) / 2] * len(clock.overlaps),
+        width=abs(rows[1] - rows[0]) + 0.8,
+        marker={"color": theme.ghost, "line": {"width": 0}},
+        hovertext=[
+            f"draft and target both at work, {end - start:.2f} {clock.unit}" for start, end in clock.overlaps
+        ],
+        hoverinfo="text",
+    )
 
 
 def _bars(spans: list[Span], row: int, unit: str, pixels: float, theme: Theme) -> Any:
@@ -179,8 +199,10 @@ def _told(span: Span, unit: str) -> str:
 
 def _notes(info: TimelineInfo, theme: Theme) -> Iterator[dict[str, Any]]:
     told = "in a bar: tokens out, or rows in → tokens out"
+    if info.measured.overlaps:
+        told += "; shaded: draft and target at the same time"
     if info.prompt_ms:
         told += f"; iteration 1 read the prompt in {info.prompt_ms:.0f} ms and is not drawn"
     if info.left_out:
         told += f"; {counted(info.left_out, 'iteration')} more"
-    yield note(theme, told, 0, 1, yshift=6)
+    yield note(theme, lines(told, NOTE), 0, 1, yshift=6)

@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from phrasekit.trace.records import DRAFT, LOOKUP, PHRASE, SUFFIX, TARGET, WINDOW, Iteration, Trace
+from phrasekit.trace.records import (
+    DRAFT,
+    GUIDE,
+    LOOKUP,
+    PHRASE,
+    REJECTED,
+    RETRIEVED,
+    SUFFIX,
+    TARGET,
+    WINDOW,
+    Iteration,
+    Trace,
+)
 from phrasekit.trace.visible import token_text, visible
 
 # What the target said of a proposed token; OWN is the target's own, which nobody proposed.
@@ -25,10 +37,23 @@ ORIGINS = {
     PHRASE: "phrase while drafting",
     SUFFIX: "phrase as a suffix",
     LOOKUP: "copied from the context",
+    RETRIEVED: "retrieved while drafting",
+    REJECTED: "retrieved from rejected drafts",
+    GUIDE: "retrieved for the target",
     TARGET: "target's own",
     WINDOW: "lookahead window",
 }
-LETTERS = {DRAFT: "d", PHRASE: "p", SUFFIX: "s", LOOKUP: "c", WINDOW: "w", TARGET: "t"}
+LETTERS = {
+    DRAFT: "d",
+    PHRASE: "p",
+    SUFFIX: "s",
+    LOOKUP: "c",
+    WINDOW: "w",
+    RETRIEVED: "r",
+    REJECTED: "j",
+    GUIDE: "g",
+    TARGET: "t",
+}
 SOURCES = {
     "window": "lookahead window",
     "committed": "committed text",

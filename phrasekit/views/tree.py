@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from phrasekit.trace.records import LOOKUP, WINDOW, Iteration, Trace, TreeRecord
+from phrasekit.trace.records import GUIDE, LOOKUP, WINDOW, Iteration, Trace, TreeRecord
 from phrasekit.trace.summary import counted
 from phrasekit.trace.text import sentence
 from phrasekit.trace.visible import token_text, visible
@@ -173,7 +173,8 @@ def _blocks(tree: TreeRecord) -> dict[int, str]:
     blocks = dict.fromkeys(tree.trunk, DRAFT_BLOCK)
     for number, branch in enumerate(tree.branches, start=1):
         behind = tree.trunk and branch.nodes and tree.parents[branch.nodes[0]] in tree.trunk
-        name = "copy" if branch.kind == LOOKUP else "suffix" if behind else "guess"
+        named = {LOOKUP: "copy", GUIDE: "guide"}.get(branch.kind)
+        name = named or ("suffix" if behind else "guess")
         for node in branch.nodes:
             blocks.setdefault(node, f"{name} {number}")
     return blocks | {node: WINDOW_BLOCK for node, kind in enumerate(tree.kinds) if kind == WINDOW}

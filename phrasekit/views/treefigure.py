@@ -9,7 +9,7 @@ from typing import Any
 from phrasekit.trace.records import Trace
 from phrasekit.trace.visible import columns
 from phrasekit.views.figure import WIDTH, axis, colors, figure, graph_objects, label, note, stepped
-from phrasekit.views.theme import MONO, ROLES, Theme
+from phrasekit.views.theme import MONO, ROLES, Theme, hue
 from phrasekit.views.tokens import KEPT, MARKS, MISTAKE, ORIGINS, OWN, Token, compact
 from phrasekit.views.tree import HIDDEN, SELF, Row, TreeInfo, hover_text, tree_info
 from phrasekit.views.view import View
@@ -219,7 +219,7 @@ def _mask(info: TreeInfo, theme: Theme) -> Iterator[Any]:
 
 
 def _shade(theme: Theme, kind: str) -> str:
-    return theme.target_tint if ROLES[kind] == "target" else str(getattr(theme, f"{ROLES[kind]}_tint"))
+    return theme.target_tint if ROLES[kind] == "target" else str(getattr(theme, f"{hue(ROLES[kind])}_tint"))
 
 
 def _says(info: TreeInfo, place: int) -> Iterator[str]:

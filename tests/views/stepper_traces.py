@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from phrasekit.trace import Branch, ForwardRecord, Iteration, PhraseRecord, PoolRecord, Trace, TreeRecord
+from phrasekit.trace.records import LaneRecord, RoundRecord
 
 HOSTILE = {
     "closing tag": "</script><script>window.hacked = 1</script>",
@@ -134,6 +135,115 @@ def story() -> Trace:
     return Trace(
         "ouroboros", (10, 11), (broken, lengthened), "eos", {"target": "target", "device": "cpu"}, texts
     )
+
+
+def rounds() -> Trace:
+    """Three rounds of two lanes: a start, one whose draft carries on behind a guide, one that loses its draft."""
+    begun = Iteration(
+        index=0,
+        position=2,
+        root=11,
+        tree=TreeRecord(),
+        picks=(20,),
+        path=(),
+        emitted=(20,),
+        kinds=("target",),
+        forward=ForwardRecord(rows=2, picked=1, cached=0, start_ms=1.0, ms=4.0),
+        draft=(
+            drafting(0, 2, 11, picks=(20,), emitted=(20,), forward=ForwardRecord(2, 1, 0, 0.5, 1.0)),
+            drafting(
+                1,
+                3,
+                20,
+                tree=TreeRecord(
+                    (21, 22), (-1, 0), ("rejected",) * 2, (-1, -1), (), (Branch("rejected", -1, (0, 1)),)
+                ),
+                picks=(21, 29, 0),
+                path=(0,),
+                emitted=(21, 29),
+                kinds=("rejected", "target"),
+                forward=ForwardRecord(3, 3, 2, 1.5, 1.0),
+            ),
+        ),
+        phases={"propose": 0.5, "forward": 4.0, "wait": 0.0, "learn": 0.5},
+        round=RoundRecord(
+            "threads",
+            (20, 21, 29),
+            ("draft", "rejected", "draft"),
+            2,
+            LaneRecord(0.5, 4.5),
+            LaneRecord(0.5, 2.0),
+        ),
+    )
+    guided = Iteration(
+        index=1,
+        position=3,
+        root=20,
+        tree=TreeRecord(
+            (21, 29, 30, 31),
+            (-1, 0, 1, 2),
+            ("rejected", "draft", "guide", "guide"),
+            (-1,) * 4,
+            (0, 1),
+            (Branch("guide", -1, (2, 3)),),
+        ),
+        picks=(21, 29, 30, 40, 41),
+        path=(0, 1, 2),
+        emitted=(21, 29, 30, 40),
+        kinds=("rejected", "draft", "guide", "target"),
+        forward=ForwardRecord(rows=5, picked=5, cached=2, start_ms=6.0, ms=6.0),
+        draft=(
+            drafting(
+                2,
+                5,
+                29,
+                tree=TreeRecord(
+                    (30, 40), (-1, 0), ("retrieved",) * 2, (-1, -1), (), (Branch("retrieved", -1, (0, 1)),)
+                ),
+                picks=(30, 40, 41),
+                path=(0, 1),
+                emitted=(30, 40, 41),
+                kinds=("retrieved", "retrieved", "target"),
+                forward=ForwardRecord(3, 3, 3, 8.0, 6.0),
+            ),
+        ),
+        phases={"propose": 1.0, "forward": 6.0, "wait": 3.0, "learn": 0.0},
+        round=RoundRecord(
+            "threads",
+            (30, 40, 41),
+            ("retrieved", "retrieved", "draft"),
+            1,
+            LaneRecord(5.0, 7.0),
+            LaneRecord(8.0, 6.0),
+        ),
+    )
+    lost = Iteration(
+        index=2,
+        position=7,
+        root=40,
+        tree=TreeRecord((41,), (-1,), ("draft",), (-1,), (0,)),
+        picks=(50, 51),
+        path=(),
+        emitted=(50,),
+        kinds=("target",),
+        forward=ForwardRecord(rows=2, picked=2, cached=6, start_ms=16.0, ms=2.0),
+        draft=(drafting(3, 8, 41, picks=(60,), emitted=(60,), forward=ForwardRecord(1, 1, 7, 19.0, 1.0)),),
+        phases={"propose": 1.0, "forward": 2.0, "wait": 2.0},
+        round=RoundRecord("threads", (60,), ("draft",), 0, LaneRecord(15.0, 3.0), LaneRecord(19.0, 1.0)),
+    )
+    texts = {
+        10: "def",
+        11: " f",
+        20: "(",
+        21: "x",
+        29: ",",
+        30: " y",
+        40: ")",
+        50: ":",
+        41: ";",
+        60: "return",
+    }
+    return Trace("double", (10, 11), (begun, guided, lost), "length", {"device": "cpu"}, texts)
 
 
 def plain_of(trace: Trace, ms: float = 2.0) -> Trace:

@@ -149,7 +149,7 @@ def test_sentences(info):
 def test_the_film_shows_what_each_draft_forward_tried_and_wrote(info):
     one, two = info.steps[0].forwards
     assert one.said == (
-        "Draft forward 1 of 2: no phrase to try after this token, so the draft model writes 1 token from one forward."
+        "Draft forward 1 of 2: nothing to try after this token, so the draft model writes 1 token from one forward."
     )
     assert two.said == (
         "Draft forward 2 of 2: 2 phrases to try after this token, one fits 2 tokens and is taken; "

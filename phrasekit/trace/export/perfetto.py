@@ -41,6 +41,7 @@ def perfetto(trace: Trace) -> dict[str, object]:
     """
     zero = origin(trace)
     events = [event for iteration in trace.iterations for event in _iteration(iteration, zero)]
+    events += [event for drafts, verify in _drafted(trace) for event in _arrow(drafts, verify, zero)]
     used = {event["tid"] for event in events}
     return {
         "traceEvents": [*_names(trace, used), *events],
@@ -74,7 +75,6 @@ def _iteration(iteration: Iteration, zero: float) -> Iterator[Event]:
         if part.name != FORWARD:
             yield _bar(visible(part.name, keep=40), HOST_LANE, part.start - zero, part.end - zero)
     yield from (_forward(span, zero) for span in spans)
-    yield from _arrow([span for span in spans if span.lane == draft_lane(1)], spans[-1], zero)
     yield from _counters(iteration, spans[-1].start - zero)
 
 
@@ -82,6 +82,17 @@ def _forward(span: Span, zero: float) -> Event:
     name = "verify" if span.lane == TARGET_LANE else "draft"
     bar = _bar(f"{name} {span.iteration + 1}", span.lane, span.start - zero, span.end - zero)
     return bar | {"args": {"rows": span.rows, "tokens": span.tokens, "cached": span.cached}}
+
+
+def _drafted(trace: Trace) -> Iterator[tuple[list[Span], Span]]:
+    """Draft forwards with the forward that verifies what they wrote: in a parallel round the next one's."""
+    for place, iteration in enumerate(trace.iterations):
+        spans = list(forwards(iteration))
+        drafts = [span for span in spans if span.lane == draft_lane(1)]
+        if not iteration.round.schedule:
+            yield drafts, spans[-1]
+        elif iteration.round.kept and place + 1 < len(trace.iterations):
+            yield drafts, list(forwards(trace.iterations[place + 1]))[-1]
 
 
 def _arrow(drafts: Iterable[Span], verify: Span, zero: float) -> Iterator[Event]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from phrasekit.trace.records import DRAFT, TARGET, Iteration
 from phrasekit.views.stepper.phrases import LISTED, PhraseBook
-from phrasekit.views.stepper.records import LETTERS, ForwardInfo, GuessInfo
+from phrasekit.views.stepper.records import LETTERS, ForwardInfo, GuessInfo, RoundInfo
 from phrasekit.views.stepper.tokens import TokenTable
-from phrasekit.views.stepper.words import forward_sentence
+from phrasekit.views.stepper.words import beside_sentence, forward_sentence, schedule_words
 
 
 def film(iteration: Iteration, tokens: TokenTable, book: PhraseBook) -> tuple[ForwardInfo, ...]:
@@ -23,6 +23,27 @@ def film(iteration: Iteration, tokens: TokenTable, book: PhraseBook) -> tuple[Fo
         One record a forward, in order.
     """
     return tuple(_forwards(iteration, tokens, book))
+
+
+def round_info(iteration: Iteration) -> RoundInfo | None:
+    """The two lanes of a parallel round, on a clock that starts with the iteration."""
+    lanes = iteration.round
+    if not lanes.schedule:
+        return None
+    start = begins(iteration)
+    gone_on = len(lanes.drafted) - lanes.kept
+    return RoundInfo(
+        told=schedule_words(lanes.schedule),
+        drafted=len(lanes.drafted),
+        kept=lanes.kept,
+        right=gone_on if lanes.kept else 0,
+        start=round(lanes.draft.start_ms - start, 2) if iteration.draft else 0.0,
+        ms=round(lanes.draft.ms, 2),
+        target_start=round(lanes.target.start_ms - start, 2),
+        target_ms=round(lanes.target.ms, 2),
+        overlap=round(lanes.overlap_ms, 2) if iteration.draft else 0.0,
+        said=beside_sentence(iteration),
+    )
 
 
 def _forwards(iteration: Iteration, tokens: TokenTable, book: PhraseBook) -> Iterator[ForwardInfo]:
@@ -48,20 +69,27 @@ def _forwards(iteration: Iteration, tokens: TokenTable, book: PhraseBook) -> Ite
         first += len(inner.emitted)
 
 
+def begins(iteration: Iteration) -> float:
+    """When an iteration began, on its decoder's clock; in a parallel round, when the first lane did."""
+    own = iteration.forward.start_ms - iteration.phases.get("propose", 0.0)
+    lanes = iteration.round
+    return min(own, lanes.draft.start_ms) if lanes.schedule and iteration.draft else own
+
+
 def _shift(iteration: Iteration) -> float:
     """When the iteration began, on the draft decoder's clock.
 
     Every decoder counts from its own start. Where the two clocks disagree the forwards are moved to
     end when the proposing does.
     """
-    begins = iteration.forward.start_ms - iteration.phases.get("propose", 0.0)
-    if not iteration.draft:
-        return begins
+    start = begins(iteration)
+    if iteration.round.schedule or not iteration.draft:
+        return start
     first, last = iteration.draft[0].forward, iteration.draft[-1].forward
     end = last.start_ms + last.ms
     room = iteration.phases.get("propose", 0.0)
-    fits = first.start_ms >= begins and end <= begins + room
-    return begins if fits else end - max(room, end - first.start_ms)
+    fits = first.start_ms >= start and end <= start + room
+    return start if fits else end - max(room, end - first.start_ms)
 
 
 def _tried(inner: Iteration) -> list[tuple[str, int, tuple[int, ...]]]:

@@ -8,7 +8,7 @@ from phrasekit.trace import Iteration, Trace, faults, measure
 from phrasekit.trace.records import LOOKUP, PHRASE, SUFFIX, WINDOW
 from phrasekit.trace.summary import counted, summary
 from phrasekit.trace.visible import visible
-from phrasekit.views.stepper.film import film
+from phrasekit.views.stepper.film import begins, film, round_info
 from phrasekit.views.stepper.phrases import PhraseBook, sizes
 from phrasekit.views.stepper.records import LETTERS, PlainInfo, StepInfo, StepperInfo
 from phrasekit.views.stepper.tokens import TokenTable
@@ -123,7 +123,7 @@ class _Builder:
     def _steps(self) -> list[StepInfo]:
         if not self._shown:
             return []
-        written, begin = 0, _begins(self._shown[0])
+        written, begin = 0, begins(self._shown[0])
         steps = []
         for iteration, held in zip(self._shown, sizes(self._shown), strict=True):
             steps.append(self._step(iteration, held, written, begin))
@@ -131,7 +131,7 @@ class _Builder:
         return steps
 
     def _step(self, iteration: Iteration, held: int, written: int, begin: float) -> StepInfo:
-        own = len(iteration.tree.tokens)
+        own = iteration.forward.start_ms - iteration.phases.get("propose", 0.0)
         return StepInfo(
             index=iteration.index,
             position=iteration.position,
@@ -147,17 +147,18 @@ class _Builder:
             tree=tree_info(iteration, self._tokens, self._book),
             emitted=self._tokens.numbers(iteration.emitted),
             kinds="".join(LETTERS[kind] for kind in iteration.kinds),
-            nodes=(*iteration.path, own)[: len(iteration.emitted)],
+            nodes=(*iteration.path, len(iteration.tree.tokens))[: len(iteration.emitted)],
             forwards=film(iteration, self._tokens, self._book),
             window=tuple(map(self._tokens.numbers, iteration.window)),
             pool=self._book.pool(iteration, held),
             rows=iteration.forward.rows,
-            start=round(_begins(iteration) - begin, 2),
-            target_start=round(iteration.phases.get("propose", 0.0), 2),
+            start=round(begins(iteration) - begin, 2),
+            target_start=round(iteration.forward.start_ms - begins(iteration), 2),
             target_ms=round(iteration.forward.ms, 2),
-            ms=round(iteration.ms, 2),
+            ms=round(iteration.ms + own - begins(iteration), 2),
             knobs=self._knobs.setdefault(_knobs(iteration.knobs, self._used), len(self._knobs)),
             note=visible(iteration.note, spaces=False, keep=200),
+            beside=round_info(iteration),
         )
 
 
@@ -171,11 +172,6 @@ def plain_info(trace: Trace, baseline: Trace) -> PlainInfo:
     pairs = list(zip(trace.tokens, baseline.tokens, strict=False))
     differs = next((at for at, (own, plain) in enumerate(pairs) if own != plain), -1)
     return PlainInfo(ms=tuple(ms), checked=len(pairs), differs=differs)
-
-
-def _begins(iteration: Iteration) -> float:
-    """When the iteration began, on its decoder's clock."""
-    return iteration.forward.start_ms - iteration.phases.get("propose", 0.0)
 
 
 def _used(iterations: Sequence[Iteration]) -> frozenset[str]:

@@ -10,12 +10,32 @@ from __future__ import annotations
 from dataclasses import asdict, astuple, dataclass, fields, is_dataclass
 from typing import Any
 
-from phrasekit.trace.records import DRAFT, LOOKUP, PHRASE, SUFFIX, TARGET, WINDOW
+from phrasekit.trace.records import (
+    DRAFT,
+    GUIDE,
+    LOOKUP,
+    PHRASE,
+    REJECTED,
+    RETRIEVED,
+    SUFFIX,
+    TARGET,
+    WINDOW,
+)
 
 SCHEMA = 1  # of these records; the page refuses another one
 
 # Who proposed a token.
-LETTERS = {DRAFT: "d", PHRASE: "p", SUFFIX: "s", LOOKUP: "c", WINDOW: "w", TARGET: "t"}
+LETTERS = {
+    DRAFT: "d",
+    PHRASE: "p",
+    SUFFIX: "s",
+    LOOKUP: "c",
+    WINDOW: "w",
+    RETRIEVED: "r",
+    REJECTED: "j",
+    GUIDE: "g",
+    TARGET: "t",
+}
 
 # What became of a node: kept; right, but the text ended before it; the first mistake; equal to the target's
 # token there, but behind a mistake; wrong behind a mistake, or never reached; a window row.
@@ -150,6 +170,35 @@ class ForwardInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundInfo:
+    """What the draft model did while the target verified; it goes on behind the tokens then verified.
+
+    Attributes:
+        told: how the two lanes ran, in words.
+        drafted: tokens written.
+        kept: how many of them, from the end, the next iteration verifies.
+        right: how many of them, from the front, the target wrote too.
+        start: milliseconds since the iteration began, of the draft's lane.
+        ms: milliseconds of it.
+        target_start: of the target's lane.
+        target_ms: of it.
+        overlap: milliseconds in which both lanes worked.
+        said: what became of it, in words.
+    """
+
+    told: str
+    drafted: int
+    kept: int
+    right: int
+    start: float
+    ms: float
+    target_start: float
+    target_ms: float
+    overlap: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class GroupInfo:
     """New phrases of one source.
 
@@ -227,6 +276,8 @@ class StepInfo:
         ms: milliseconds of the iteration.
         knobs: number into `StepperInfo.knobs`.
         note: anything unusual.
+        beside: what the draft model did while the target ran; then `forwards` are of that, and what they
+            wrote is not in this tree. None where the draft came first.
     """
 
     index: int
@@ -254,6 +305,7 @@ class StepInfo:
     ms: float
     knobs: int
     note: str
+    beside: RoundInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,26 @@
 // Text of the trace reaches the page as text nodes only; no markup is ever parsed from it.
 
 const SCHEMA = 1;
-const ROLE = { d: "draft", p: "phrase", s: "suffix", c: "copy", w: "win", t: "target" };
+const ROLE = {
+  d: "draft",
+  p: "phrase",
+  s: "suffix",
+  c: "copy",
+  w: "win",
+  r: "retrieved",
+  j: "rejected",
+  g: "guide",
+  t: "target",
+};
+const SOURCE = {
+  suffix: "a suffix",
+  phrase: "a pool phrase",
+  copy: "a copy",
+  retrieved: "retrieved text",
+  rejected: "rejected drafts",
+  guide: "a guide",
+};
+const FOUND = "crjg"; // copied or retrieved: whole at once, so neighbours are one ribbon
 const STATE = { k: "ok", e: "cut", x: "bad", l: "late", n: "off", w: "aside" };
 const MARK = { k: "✓", e: "✓", x: "✗", l: "=", n: "≠", w: "" };
 const VERDICT = {
@@ -579,7 +598,7 @@ class Stepper {
       [...beyond].map((role) =>
         sign(
           rect(0.5, 0.5, 8, 10, { rx: 2, class: "beyond " + role }),
-          { suffix: "kept from a suffix", phrase: "kept from a pool phrase", copy: "kept from a copy" }[role],
+          `kept from ${SOURCE[role]}`,
         ),
       ),
       h("span.grow"),
@@ -595,7 +614,7 @@ class Stepper {
   runKinds() {
     if (!this.kinds) {
       const of = ({ kinds, beyond }) =>
-        beyond && ROLE[[..."scp"].find((kind) => kinds.includes(kind)) || "p"];
+        beyond && ROLE[[..."sgrjcp"].find((kind) => kinds.includes(kind)) || "p"];
       const each = this.info.steps.map(of);
       this.kinds = { each, beyond: new Set(each.filter(Boolean)) };
     }
@@ -610,6 +629,9 @@ class Stepper {
       ["phrase", "p", drafts ? "phrase in the draft" : "pool phrase"],
       ["suffix", "s", "phrase as a suffix"],
       ["copy", "c", "copied from earlier text"],
+      ["retrieved", "r", drafts ? "retrieved (draft)" : "retrieved text"],
+      ["rejected", "j", "from rejected drafts"],
+      ["guide", "g", "retrieved (target)"],
       ["target", "t", "the target"],
     ].filter(([, letter]) => seen.has(letter));
     const verdicts = [
@@ -624,6 +646,9 @@ class Stepper {
       phrase: ["_", "name"],
       suffix: [".", "path"],
       copy: ["self", "."],
+      retrieved: ["self", "."],
+      rejected: ["self", "."],
+      guide: ["self", "."],
       target: ["name"],
     };
     const sample = (words, cls) => {
@@ -909,7 +934,8 @@ class Stepper {
       r = clamp(wide * 0.22, 0.9, 4);
     this.strip = { x, wide, L, H };
     const { each, beyond } = this.runKinds(),
-      d = { ghost: "", gap: "", suffix: "", phrase: "", copy: "" };
+      d = { ghost: "", gap: "" };
+    for (const role of beyond) d[role] = "";
     const dots = [],
       open = [];
     const circle = (cx, cy, radius) =>
@@ -1068,7 +1094,8 @@ class Stepper {
       const kind = kinds[k],
         last = runs[runs.length - 1],
         forward = "ptd".includes(kind) ? this.forwardOf(nodes[k], step) : -1;
-      const joins = last && last.kind === kind && "psc".includes(kind) && last.forward === forward;
+      const whole = kind === "p" || kind === "s" || FOUND.includes(kind);
+      const joins = last && last.kind === kind && whole && last.forward === forward;
       if (joins) last.items.push(k);
       else runs.push({ kind, forward, items: [k] });
     });
@@ -1146,7 +1173,7 @@ class Stepper {
   count() {
     if (!this.sums) {
       // running totals, so that a step costs the same anywhere in the run
-      let sum = { draft: 0, phrase: 0, suffix: 0, copy: 0, target: 0, ok: 0, bad: 0, late: 0, off: 0 };
+      let sum = Object.fromEntries([...Object.values(ROLE), "ok", "bad", "late", "off"].map((id) => [id, 0]));
       this.sums = this.info.steps.map(({ kinds, tree }) => {
         sum = { ...sum };
         for (const kind of kinds) sum[ROLE[kind]] += 1;
@@ -1171,6 +1198,9 @@ class Stepper {
         c: "copied from earlier text",
         p: "a pool phrase that starts with the last token",
         s: "a pool phrase that starts with the last token",
+        r: "retrieved: it followed the same tokens in a stored text",
+        j: "retrieved: it followed the same tokens in a draft thrown away before",
+        g: "retrieved for the target, to stand behind the draft",
       };
       note.replaceChildren(
         rows.length
@@ -1210,20 +1240,32 @@ class Stepper {
     }
     film.hidden = false;
     film.className = "film";
+    const { beside } = step;
     note.replaceChildren(
-      `${plural(forwards.length, "forward")} of the draft model for ${plural(step.drafted, "token")}. A phrase that fits is taken whole, so one forward can write several tokens.`,
+      `${plural(forwards.length, "forward")} of the draft model for ${plural(beside ? beside.drafted : step.drafted, "token")}` +
+        (beside
+          ? `, beside the target's forward: ${beside.told}. ${beside.kept ? "Underlined is what the target says too; the rest is verified next." : "They do not follow from what the target says, so they go."}`
+          : ". A phrase that fits is taken whole, so one forward can write several tokens."),
     );
-    const trunk = step.tree.rows.length ? step.tree.rows[0].nodes : [];
+    const trunk = beside ? [] : step.tree.rows.length ? step.tree.rows[0].nodes : [];
     this.film = forwards.map((forward, at) => this.forward(forward, at, trunk));
     film.replaceChildren(...this.film);
   }
   forward(forward, at, trunk) {
     const guesses = forward.guesses.map((guess) => this.guess(guess));
     if (!guesses.length)
-      guesses.push(h("li.none", null, "No phrase to try after this token, so one forward gives one token."));
+      guesses.push(
+        h(
+          "li.none",
+          null,
+          `${this.info.phrases.length ? "No phrase" : "Nothing"} to try after this token, so one forward gives one token.`,
+        ),
+      );
     if (forward.guessed > forward.guesses.length)
       guesses.push(h("li", null, `and ${forward.guessed - forward.guesses.length} more`));
     const wrote = [];
+    const key = (k) => (trunk.length ? `n:${trunk[k]}` : undefined);
+    const fate = (k) => this.fateBeside(k);
     for (let k = 0; k < forward.wrote.length;) {
       const kind = forward.kinds[k];
       let end = k + 1;
@@ -1232,8 +1274,8 @@ class Stepper {
       wrote.push(
         this.ribbon(
           forward.wrote.slice(start, end),
-          ROLE[kind],
-          (n) => `n:${trunk[forward.first + start + n]}`,
+          (n) => ROLE[kind] + fate(forward.first + start + n),
+          (n) => key(forward.first + start + n),
         ),
       );
       k = end;
@@ -1259,6 +1301,12 @@ class Stepper {
     );
     this.later.push(node);
     return node;
+  }
+  // Of a token written beside the target's forward: the target says it too, the next iteration verifies it, it goes.
+  fateBeside(k) {
+    const { beside } = this.step;
+    if (!beside) return "";
+    return !beside.kept ? " off" : k < beside.right ? " ok" : "";
   }
   guess({ tokens, kind, phrase, fits, taken }) {
     const key = phrase >= 0 ? `p:${phrase}` : "";
@@ -1535,7 +1583,8 @@ class Stepper {
     if (row.phrase >= 0 && row.phrase !== phrase) this.mark(`p:${row.phrase}`, chip);
   }
   forwardOf(node, step = this.step) {
-    // the draft forward that wrote a node of the draft, −1 for others
+    // the draft forward that wrote a node of the draft, −1 for others and for drafts of the iteration before
+    if (step.beside) return -1;
     const at = this.trunk(step.tree).indexOf(node);
     let found = -1;
     step.forwards.forEach((forward, f) => {
@@ -1935,11 +1984,12 @@ class Stepper {
     const drafts = info.steps.some((one) => one.forwards.length);
     const lane = drafts ? [30, 66, 120] : [0, 30, 84],
       H = beside.length ? lane[2] + 58 : lane[1] + 46;
+    const { beside: lanes } = step;
     const svg = s("svg", {
       width: W,
       height: H,
       role: "img",
-      "aria-label": `This iteration took ${fixed(total)} ms${whole ? `; plain decoding takes ${fixed(alone)} ms for the same ${plural(step.emitted.length, "token")}` : ""}`,
+      "aria-label": `This iteration took ${fixed(total)} ms${lanes && lanes.overlap ? `, ${fixed(lanes.overlap)} ms of it with both models at work` : ""}${whole ? `; plain decoding takes ${fixed(alone)} ms for the same ${plural(step.emitted.length, "token")}` : ""}`,
     });
     for (let v = 0; v <= most; v += tick)
       svg.append(
@@ -1966,6 +2016,18 @@ class Stepper {
           }),
       );
     };
+    if (lanes && lanes.overlap) {
+      // both lanes at work: shaded from the top of one to the bottom of the other
+      const from = Math.max(lanes.start, lanes.target_start),
+        wide = x(from + lanes.overlap) - x(from);
+      svg.append(
+        rect(x(from), lane[0] - 6, wide, lane[1] + 24 - lane[0] + 22, { class: "both" }),
+        svgText(x(from) + wide / 2, lane[1] + 36, `${fixed(lanes.overlap)} ms both`, {
+          "text-anchor": "middle",
+          class: "both-word",
+        }),
+      );
+    }
     const name = (words, y) => svgText(0, y + 16, words, { class: "lane" });
     if (drafts) svg.append(name("Draft", lane[0]));
     svg.append(name("Target", lane[1]));
@@ -2194,7 +2256,12 @@ class Stepper {
       s: "pool phrase behind the draft",
       c: "copied from earlier text",
       w: "lookahead window",
+      r: "retrieved from a text",
+      j: "retrieved from rejected drafts",
+      g: "retrieved for the target",
     };
+    if (step.beside && this.trunk(tree).includes(node))
+      return `${names[tree.kinds[node]]}, in the iteration before`;
     return names[tree.kinds[node]] + (forward >= 0 ? `, draft forward ${forward + 1}` : "");
   }
   tokenFacts(step, node, t) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from phrasekit.trace.records import LOOKUP, WINDOW, Iteration
+from phrasekit.trace.records import GUIDE, LOOKUP, WINDOW, Iteration
 from phrasekit.views.stepper.phrases import PhraseBook
 from phrasekit.views.stepper.records import (
     ASIDE,
@@ -119,8 +119,8 @@ class _Rows:
 
     def _name(self, nodes: Sequence[int], kind: str) -> str:
         tree = self._iteration.tree
-        if kind == LOOKUP:
-            return "Copy"
+        if kind in (LOOKUP, GUIDE):
+            return "Copy" if kind == LOOKUP else "Guide"
         behind = bool(tree.trunk and nodes) and tree.parents[nodes[0]] == tree.trunk[-1]
         return "Suffix" if behind else "Guess"
 

@@ -5,7 +5,18 @@ Words are chosen once: kept, first mistake, right but after it, phrase, suffix, 
 
 from __future__ import annotations
 
-from phrasekit.trace.records import LOOKUP, PHRASE, SUFFIX, Iteration
+from phrasekit.trace.records import (
+    GUIDE,
+    LOOKUP,
+    PHRASE,
+    REJECTED,
+    RETRIEVED,
+    SERIAL,
+    STREAMS,
+    SUFFIX,
+    THREADS,
+    Iteration,
+)
 from phrasekit.trace.summary import counted
 
 Sentence = tuple[str, str, str]  # what comes before the point, the point, what comes after it
@@ -15,7 +26,34 @@ def sentence(iteration: Iteration) -> Sentence:
     """Say what was proposed, what the target kept of it and why the rest went."""
     start = f"reads the prompt of {counted(iteration.position, 'token')}; " * (iteration.index == 0)
     before, point, after = _verdict(iteration)
-    return f"{start}{_proposed(iteration)}{before}", point, after
+    beside = beside_sentence(iteration)
+    return f"{start}{_proposed(iteration)}{before}", point, f"{after} {beside}" if beside else after
+
+
+def beside_sentence(iteration: Iteration) -> str:
+    """Say what the draft model did beside the target's forward; "" where it did nothing."""
+    beside = iteration.round
+    if not beside.drafted:
+        return ""
+    wrote = len(beside.drafted)
+    meanwhile = "Then" if beside.schedule == SERIAL else "Meanwhile"
+    said = f"{meanwhile} the draft model wrote {counted(wrote, 'token')} more"
+    if not beside.kept:
+        goes = "does not follow from that: it goes" if wrote == 1 else "do not follow from that: they go"
+        return f"{said}, which {goes}."
+    fits = wrote - beside.kept
+    right = f"the first {'one is' if fits == 1 else f'{fits} are'} what the target says too, " * bool(fits)
+    goes = "1 is" if beside.kept == 1 else f"{beside.kept} are"
+    return f"{said}: {right}{goes} verified next."
+
+
+def schedule_words(schedule: str) -> str:
+    """Say when the two lanes of a round ran."""
+    return {
+        SERIAL: "one lane after the other",
+        THREADS: "both lanes at the same time, on two threads",
+        STREAMS: "both lanes at the same time, on two CUDA streams",
+    }.get(schedule, "")
 
 
 def verify_sentence(iteration: Iteration) -> str:
@@ -51,7 +89,7 @@ def forward_sentence(inner: Iteration, number: int, total: int) -> str:
     said = f"Draft forward {number} of {total}: "
     wrote = f"{counted(len(inner.emitted), 'token')} from one forward"
     if not guesses:
-        return f"{said}no phrase to try after this token, so the draft model writes {wrote}."
+        return f"{said}nothing to try after this token, so the draft model writes {wrote}."
     phrases = not tree.trunk and all(branch.phrase >= 0 for branch in tree.branches)
     several = counted(guesses, "phrase") if phrases else counted(guesses, "guess", "guesses")
     tried = f"{several} to try after this token"
@@ -72,6 +110,8 @@ def _proposed(iteration: Iteration) -> str:
     """Who proposed what."""
     tree, drafted = iteration.tree, iteration.drafted
     kinds = [tree.kinds[node] for node in tree.trunk]
+    if iteration.round.schedule:
+        return _put(iteration)
     if drafted and iteration.draft:
         read = f", {kinds.count(PHRASE)} of them read off pool phrases" * (PHRASE in kinds)
         forwards = counted(len(iteration.draft), "forward")
@@ -87,11 +127,24 @@ def _proposed(iteration: Iteration) -> str:
     return "nothing was proposed; "
 
 
+def _put(iteration: Iteration) -> str:
+    """What a parallel round put before the target: the draft of the round before, and what it retrieved."""
+    guides = sum(len(branch.nodes) for branch in iteration.tree.branches if branch.kind == GUIDE)
+    if not iteration.drafted:
+        found = f"{counted(guides, 'token')} {'was' if guides == 1 else 'were'} retrieved for the target; "
+        return found if guides else "nothing was left to verify; "
+    was = "was" if iteration.drafted == 1 else "were"
+    behind = f", and {guides} retrieved behind them" * bool(guides)
+    return f"{counted(iteration.drafted, 'token')} {was} drafted in the iteration before{behind}; "
+
+
 def _tried(iteration: Iteration) -> str:
     kinds = {branch.kind for branch in iteration.tree.branches}
     count = len(iteration.tree.branches)
     if kinds == {LOOKUP}:
         return counted(count, "copy", "copies")
+    if kinds <= {RETRIEVED, REJECTED, GUIDE}:
+        return counted(count, "retrieved text")
     return counted(count, "pool phrase") if kinds <= {PHRASE, SUFFIX} else counted(count, "guess", "guesses")
 
 
@@ -139,4 +192,12 @@ def _mistake(iteration: Iteration) -> Sentence:
 def _taken(iteration: Iteration) -> str:
     """What the last kept token came from."""
     kind = iteration.tree.kinds[iteration.path[-1]]
-    return {LOOKUP: "copy", SUFFIX: "pool suffix", PHRASE: "pool phrase"}.get(kind, "branch")
+    names = {
+        LOOKUP: "copy",
+        SUFFIX: "pool suffix",
+        PHRASE: "pool phrase",
+        GUIDE: "guide",
+        RETRIEVED: "retrieved text",
+        REJECTED: "retrieved text",
+    }
+    return names.get(kind, "branch")
