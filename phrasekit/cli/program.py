@@ -27,10 +27,17 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "step": ("phrasekit.cli.step", "step", "Go through a run one iteration at a time."),
     "compare": ("phrasekit.cli.compare", "compare", "Run several methods on the same prompts."),
     "check": ("phrasekit.cli.check", "check", "Say whether decoding is exact on a pair."),
+    "store": ("phrasekit.cli.store", "store", "Build a store of text to retrieve from, or look at one."),
     "trace": ("phrasekit.cli.trace", "trace", "Read a recorded run, without any model."),
     "tune": ("phrasekit.cli.tune", "tune", "Find the fastest setting, and whether it pays."),
     "methods": ("phrasekit.cli.methods", "methods", "List the methods."),
     "app": ("phrasekit.cli.app", "app", "Open the dashboard: step, tune and compare in a browser."),
+    "experiment": (
+        "phrasekit.bench.experiment",
+        "command",
+        "Run an experiment of the DOUBLE paper: ceiling, ablation, depth …",
+    ),
+    "theory": ("phrasekit.cli.theory", "theory", "Say what drafting can gain on a measured pair."),
     "bench": ("phrasekit.bench.command", "bench", "Measure against transformers' generate."),
 }
 
