@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -41,6 +42,11 @@ class LanguageModel:
         self.lock = threading.RLock()  # one forward at a time through one model
         if probe:
             verify_trees(self)
+
+    @cached_property
+    def weights(self) -> int:
+        """Number of parameters: what a row costs, roughly."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
     @property
     def device(self) -> torch.device:

@@ -12,6 +12,8 @@ from phrasekit.pool.phrase import COMMITTED, DISCARDED
 from phrasekit.pool.phrase import SUFFIX as REPAIRED
 from phrasekit.trace.records import SUFFIX
 
+PROMPT_PHRASES = 512  # n-grams of a prompt at most: more would take longer than they save
+
 
 class Harvest(Proposer):
     """Proposes nothing; turns verdicts and committed text into phrases."""
@@ -20,9 +22,9 @@ class Harvest(Proposer):
         self.pool = pool
 
     def start(self, prompt: Sequence[int], knobs: Knobs) -> None:
-        """The prompt's own n-grams are the first phrases."""
+        """The prompt's own n-grams are the first phrases; of a long prompt the last ones."""
         if knobs.harvest_committed:
-            self._committed(prompt, 0, knobs.level)
+            self._committed(prompt, max(0, len(prompt) - PROMPT_PHRASES), knobs.level)
 
     def learn(self, verdict: Verdict) -> None:
         """See `Proposer.learn`."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from phrasekit.decode.knobs import Knobs
 from phrasekit.decode.prefix import common_prefix
 from phrasekit.decode.proposer import Draft, Proposer
@@ -14,18 +17,17 @@ class PromptLookup(Proposer):
     """Proposes the continuation of the most recent earlier occurrence, longest n-gram first.
 
     An occurrence so recent that its continuation reaches the end of the text is carried on
-    periodically, as a copy that reads its own output.
+    periodically, as a copy that reads its own output. The text is searched when asked and not
+    indexed before: that costs microseconds, and a prompt that is never copied from costs nothing.
     """
 
     def __init__(self) -> None:
-        self._ends: dict[tuple[int, ...], list[int]] = {}  # n-gram → where it ends, latest last
-        self._indexed: list[int] = []
-        self._ngram = 0
+        self._text: list[int] = []
+        self._ids = np.empty(0, dtype=np.int64)  # `_text` as an array, with room to grow
 
     def start(self, prompt: Sequence[int], knobs: Knobs) -> None:
         """See `Proposer.start`."""
-        self._ends.clear()
-        self._indexed = []
+        self._text = []
 
     def propose(self, draft: Draft) -> None:
         """See `Proposer.propose`."""
@@ -35,41 +37,45 @@ class PromptLookup(Proposer):
     def find(self, draft: Draft) -> tuple[list[int], int]:
         """What followed the last tokens before, and how many of them matched."""
         knobs = draft.knobs
-        count = min(knobs.lookup, draft.tree.limit)
+        return self.search(draft.context, count=min(knobs.lookup, draft.tree.limit), ngram=knobs.lookup_ngram)
+
+    def search(self, context: Sequence[int], *, count: int, ngram: int) -> tuple[list[int], int]:
+        """Up to `count` tokens that followed the end of `context` before, and how many of it matched."""
         if count < 1:
             return [], 0
-        self._index(draft.context, knobs.lookup_ngram)
-        return self._continuation(draft.context, count, knobs.lookup_ngram)
+        end, size = longest_match(self._array(context), ngram)
+        if not size:
+            return [], 0
+        copied = list(context[end : end + count])
+        while len(copied) < count:
+            copied.append(copied[len(copied) - (len(context) - end)])
+        return copied, size
 
-    def _continuation(self, context: Sequence[int], count: int, ngram: int) -> tuple[list[int], int]:
-        """`count` tokens that followed the longest known n-gram at the end of `context`, and its length."""
-        for size in range(min(ngram, len(context) - 1), 0, -1):
-            end = self._latest(context, size)
-            if end is not None:
-                copied = list(context[end : end + count])
-                while len(copied) < count:
-                    copied.append(copied[len(copied) - (len(context) - end)])
-                return copied, size
-        return [], 0
-
-    def _latest(self, context: Sequence[int], size: int) -> int | None:
-        """Where the last `size` tokens ended before; places that hold other tokens by now are dropped."""
-        ngram = tuple(context[-size:])
-        ends = self._ends.get(ngram, [])
-        while ends and not (ends[-1] < len(context) and tuple(context[ends[-1] - size : ends[-1]]) == ngram):
-            ends.pop()
-        return ends[-1] if ends else None
-
-    def _index(self, context: Sequence[int], ngram: int) -> None:
-        """Note n-grams that end before the last token, so that every one has a continuation.
+    def _array(self, context: Sequence[int]) -> NDArray[np.int64]:
+        """The context as an array, of which only what changed since the last call is written.
 
         Under a draft decoder the context may take another course: what the target refused is replaced.
         """
-        if self._ngram != ngram:
-            self._ends.clear()
-            self._indexed, self._ngram = [], ngram
-        known = common_prefix(self._indexed, context[:-1])
-        self._indexed[known:] = context[known:-1]
-        for end in range(known + 1, len(context)):
-            for size in range(1, min(ngram, end) + 1):
-                self._ends.setdefault(tuple(context[end - size : end]), []).append(end)
+        size, known = len(context), common_prefix(self._text, context)
+        if size > len(self._ids):
+            grown = np.empty(2 * size, dtype=np.int64)
+            grown[:known] = self._ids[:known]
+            self._ids = grown
+        self._text[known:] = context[known:]
+        self._ids[known:size] = self._text[known:]
+        return self._ids[:size]
+
+
+def longest_match(text: NDArray[np.int64], longest: int) -> tuple[int, int]:
+    """Where the last tokens of `text` ended before, and how many of them, up to `longest`, match there.
+
+    Of the places where most match it is the latest; (0, 0) where the last token is new.
+    """
+    ends, size = np.flatnonzero(text[:-1] == text[-1]) + 1, 0
+    found = 0
+    while len(ends) and size < longest:
+        found, size = int(ends[-1]), size + 1
+        ends = ends[ends > size]
+        if len(ends):
+            ends = ends[text[ends - size - 1] == text[-size - 1]]
+    return found, size
