@@ -26,10 +26,15 @@ _HOMES = {
     "load_pair": "phrasekit.lm",
     "METHODS": "phrasekit.methods",
     "PhrasePool": "phrasekit.pool",
+    "Corpus": "phrasekit.propose",
+    "Datastore": "phrasekit.propose",
+    "load_store": "phrasekit.propose",
+    "save_store": "phrasekit.propose",
     "Iteration": "phrasekit.trace",
     "Trace": "phrasekit.trace",
     "load_trace": "phrasekit.trace",
     "save_trace": "phrasekit.trace",
+    "warm_up": "phrasekit.warmup",
 }
 
 if TYPE_CHECKING:
@@ -38,10 +43,14 @@ if TYPE_CHECKING:
     from phrasekit.lm import Pair, load_model, load_pair
     from phrasekit.methods import METHODS
     from phrasekit.pool import PhrasePool
+    from phrasekit.propose import Corpus, Datastore, load_store, save_store
     from phrasekit.trace import Iteration, Trace, load_trace, save_trace
+    from phrasekit.warmup import warm_up
 
 __all__ = [
     "METHODS",
+    "Corpus",
+    "Datastore",
     "Decoding",
     "Iteration",
     "Knobs",
@@ -54,8 +63,11 @@ __all__ = [
     "generate",
     "load_model",
     "load_pair",
+    "load_store",
     "load_trace",
+    "save_store",
     "save_trace",
+    "warm_up",
 ]
 
 
