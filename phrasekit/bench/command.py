@@ -15,9 +15,11 @@ from phrasekit.bench.options import (
     KNOBS,
     MODELS,
     OUTPUT,
+    STORE,
     WORK,
     check_families,
     check_folder,
+    open_store,
     options,
     read_grid,
     read_knobs,
@@ -47,6 +49,7 @@ FAILED = 1
     help="Run peers inside torch.inference_mode on a CPU, which makes them faster.",
 )
 @KNOBS
+@options(STORE)
 @click.option(
     "--spec-bench", type=click.Path(dir_okay=False), help="Write Spec-Bench answers, one file each."
 )
@@ -88,6 +91,9 @@ def _bench(
     inference: bool,
     knobs: Sequence[str],
     fresh_pool: bool,
+    store_file: str | None,
+    allow_seen: bool,
+    schedule: str,
     json_file: str | None,
     spec_bench: str | None,
     listed: bool,
@@ -98,25 +104,33 @@ def _bench(
     if listed:
         _list()
         return
-    from phrasekit.bench.entrants import Entrants
-    from phrasekit.methods import METHODS
+    from phrasekit.bench.entrants import Entrants, seen_by
+    from phrasekit.methods import runnable
 
     if spec_bench is not None:
         check_folder(spec_bench)
     suite = read_suite(given)
     check_families(suite.families)
     entrants = Entrants(
-        methods=tuple(METHODS) if methods == "all" else split(methods) or (),
+        methods=runnable(None) if methods == "all" else split(methods) or (),
         peers=() if peers == "none" else split(peers),
         knobs=read_knobs(knobs),
         fresh_pool=fresh_pool,
         inference=inference,
+        schedule=schedule,
     )
     entrants.check()
+    store = open_store(store_file)
     models = pair()
-    contenders = entrants.contenders(models, max_new_tokens=suite.max_new_tokens)
-    settings = asdict(suite) | asdict(entrants)
-    with _bar(suite.generations(contenders)) as progress:
+    seen = seen_by(store, [task for family in suite.families for task in suite.tasks(models, family)[0]])
+    if seen and not allow_seen:
+        raise ValueError(
+            f"a benchmark must not retrieve its own answers, but {store_file} was built from "
+            f"{len(seen)} of its prompts ({', '.join(seen[:3])}); build it from others, or say --allow-seen"
+        )
+    contenders = entrants.contenders(models, max_new_tokens=suite.max_new_tokens, store=store)
+    settings = asdict(suite) | asdict(entrants) | {"store": store_file, "store_saw": seen}
+    with bar(suite.generations(contenders)) as progress:
         report = suite.run(models, contenders, settings=settings, progress=progress)
     terminal().print(draw_report(report))
     _write(report, models, json_file, spec_bench)
@@ -166,7 +180,7 @@ def sweep(
         fresh_pool=fresh_pool,
     )
     settings = asdict(suite) | {"method": method, "grid": values, "knobs": changes, "fresh_pool": fresh_pool}
-    with _bar(suite.generations(contenders)) as progress:
+    with bar(suite.generations(contenders)) as progress:
         report = suite.run(models, contenders, settings=settings, progress=progress)
     for family in report.families:
         terminal().print(draw_sweep(family))
@@ -207,7 +221,7 @@ def agreement(
     found = load_prompts(family, count=prompts, offset=offset)
     models = pair()
     tasks = encode(models, found, max_new_tokens=max_new_tokens, chat=chat)
-    with _bar(len(tasks)) as progress:
+    with bar(len(tasks)) as progress:
         result = measure_agreement(
             models, tasks, gamma=gamma, max_new_tokens=max_new_tokens, progress=progress
         )
@@ -220,8 +234,8 @@ def agreement(
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Progress]:
-    """A bar on standard error, where somebody watches."""
+def bar(total: int | None) -> Iterator[Progress]:
+    """A bar on standard error, where somebody watches; without an end where nobody knows it."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
@@ -229,13 +243,13 @@ def _bar(total: int) -> Iterator[Progress]:
 
     console = terminal(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+    with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as shown:
         # a bar that redraws while a contender runs would take part in its time
-        bar.live.auto_refresh = False
-        task = bar.add_task("", total=total)
+        shown.live.auto_refresh = False
+        task = shown.add_task("", total=total)
 
         def advance(name: str) -> None:
-            bar.update(task, advance=1, description=f"{name[:32]:32}", refresh=True)
+            shown.update(task, advance=1, description=f"{name[:32]:32}", refresh=True)
 
         yield advance
 

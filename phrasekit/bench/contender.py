@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from phrasekit.api import Decoding, decoder
@@ -11,7 +11,9 @@ from phrasekit.decode import Knobs
 from phrasekit.lm import Pair
 from phrasekit.methods import knobs_of, method_of
 from phrasekit.pool import PhrasePool
+from phrasekit.propose import Store
 from phrasekit.trace import Iteration, Trace
+from phrasekit.trace.records import SERIAL
 
 OURS = "phrasekit"
 
@@ -79,6 +81,8 @@ class OwnMethod:
         knobs: changes to the pair's tuned knobs.
         max_new_tokens: limit.
         fresh_pool: an empty pool for every prompt instead of one that lives across them.
+        store: texts to retrieve from.
+        schedule: when the lanes of a parallel method run.
         name: what to call it; None takes the method's name.
     """
 
@@ -93,6 +97,8 @@ class OwnMethod:
         knobs: Mapping[str, object] | None = None,
         max_new_tokens: int = 128,
         fresh_pool: bool = False,
+        store: Store | None = None,
+        schedule: str = SERIAL,
         name: str | None = None,
     ) -> None:
         chosen = method_of(method, pair)
@@ -100,8 +106,11 @@ class OwnMethod:
         self.family = method
         self.knobs: Knobs = chosen.settle(knobs_of(chosen, pair, None).but(**(knobs or {})))
         self.settings = {"method": method, "knobs": self.knobs.as_dict(), "fresh_pool": fresh_pool}
-        # peers give ids, so nobody's text is made
-        self._pair = replace(pair, tokenizer=None)
+        if chosen.beside is not None:
+            self.settings["schedule"] = schedule
+        self._pair = pair
+        self._store = store
+        self._schedule = schedule
         self._method = method
         self._limit = max_new_tokens
         self._fresh_pool = fresh_pool
@@ -121,6 +130,8 @@ class OwnMethod:
             knobs=self.knobs,
             max_new_tokens=self._limit,
             pool=PhrasePool() if self._fresh_pool else self._pool,
+            store=self._store,
+            schedule=self._schedule,
         )
         for _ in decoding:
             pass

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from phrasekit.bench.contender import Contender, OwnMethod
 from phrasekit.bench.peers import build_peers, check_peers, installed_peers
+from phrasekit.bench.prompts import Task
 from phrasekit.bench.standings import PLAIN
 from phrasekit.decode import Knobs
 from phrasekit.lm import Pair
-from phrasekit.methods import METHODS
+from phrasekit.methods import METHODS, runnable
+from phrasekit.propose import Corpus, Store
+from phrasekit.trace.records import SERIAL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,7 @@ class Entrants:
         knobs: changes to the tuned knobs, by method; the key "" holds for all.
         fresh_pool: an empty phrase pool for every prompt.
         inference: run peers inside `torch.inference_mode`, as phrasekit runs its own forwards.
+        schedule: when the lanes of a parallel method run.
     """
 
     methods: Sequence[str] = ()
@@ -30,6 +34,7 @@ class Entrants:
     knobs: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     fresh_pool: bool = False
     inference: bool = True
+    schedule: str = SERIAL
 
     def check(self) -> None:
         """Refuse what can be refused without a model.
@@ -43,8 +48,13 @@ class Entrants:
         for changes in self.knobs.values():
             Knobs().but(**changes)
 
-    def contenders(self, pair: Pair, *, max_new_tokens: int) -> list[Contender]:
+    def contenders(self, pair: Pair, *, max_new_tokens: int, store: Store | None = None) -> list[Contender]:
         """Everybody, peers first.
+
+        Args:
+            pair: models.
+            max_new_tokens: limit.
+            store: texts to retrieve from, for the methods that do.
 
         Raises:
             ValueError: an unknown method, peer or knob, or one that the pair cannot run.
@@ -52,7 +62,7 @@ class Entrants:
         """
         peers = installed_peers(pair) if self.peers is None else self.peers
         found = build_peers(pair, peers, max_new_tokens=max_new_tokens, inference=self.inference)
-        for name in dict.fromkeys((PLAIN, *(self.methods or default_methods(pair)))):
+        for name in dict.fromkeys((PLAIN, *(self.methods or default_methods(pair, store)))):
             found.append(
                 OwnMethod(
                     pair,
@@ -60,9 +70,16 @@ class Entrants:
                     knobs={**self.knobs.get("", {}), **self.knobs.get(name, {})},
                     max_new_tokens=max_new_tokens,
                     fresh_pool=self.fresh_pool,
+                    store=store,
+                    schedule=self.schedule,
                 )
             )
         return found
+
+
+def seen_by(store: Store | None, tasks: Iterable[Task]) -> list[str]:
+    """Tasks from whose prompts a store was built: what it holds may be their very answers."""
+    return [] if store is None else [task.id for task in tasks if store.saw(task.ids)]
 
 
 def check_methods(names: Iterable[str]) -> None:
@@ -76,10 +93,9 @@ def check_methods(names: Iterable[str]) -> None:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
 
 
-def default_methods(pair: Pair) -> tuple[str, ...]:
-    """Every method the pair can run, without the ablations."""
-    return tuple(
-        name
-        for name, method in METHODS.items()
-        if "-no-" not in name and (pair.draft is not None or not method.drafts)
-    )
+def default_methods(pair: Pair, store: Store | None = None) -> tuple[str, ...]:
+    """Every method that pair and store can run, without the ablations."""
+    names = runnable(pair)
+    if isinstance(store, Corpus):
+        names = (*names, *(name for name, method in METHODS.items() if method.corpus))
+    return tuple(name for name in names if "-no-" not in name)

@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from phrasekit.bench.suite import Suite
     from phrasekit.lm import Pair
+    from phrasekit.propose import Store
 
 SWITCH = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
@@ -56,6 +57,19 @@ WORK = (
         default="wall",
         show_default=True,
         help="Processor time, with --threads 1, tells something on a busy machine.",
+    ),
+)
+STORE = (
+    click.option("--store", "store_file", type=click.Path(dir_okay=False), help="Texts to retrieve from."),
+    click.option(
+        "--allow-seen", is_flag=True, help="Also measure prompts that the store was built from; it is marked."
+    ),
+    click.option(
+        "--schedule",
+        type=click.Choice(("serial", "threads", "streams")),
+        default="serial",
+        show_default=True,
+        help="When draft and target of a parallel method run.",
     ),
 )
 OUTPUT = (
@@ -169,6 +183,17 @@ def check_families(families: Sequence[str]) -> None:
 
     for family in families:
         load_prompts(family, count=1)
+
+
+def open_store(file: str | None) -> Store | None:
+    """The store of --store, read before a model loads.
+
+    Raises:
+        StoreFormatError: it cannot be read.
+    """
+    from phrasekit.propose import load_store
+
+    return None if file is None else load_store(file, fingerprint=None)
 
 
 def check_folder(name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from phrasekit.api import Decoding
     from phrasekit.lm import Pair
     from phrasekit.pool import PhrasePool
+    from phrasekit.propose import Store
 
 _MODELS = (
     click.option("--target", help="Hub name, folder or GGUF file.  [the embedded pair]"),
@@ -34,6 +35,7 @@ _MODELS = (
     click.option("--trust-remote-code", is_flag=True, help="Run code that a model repository brings."),
 )
 RULES = ("match", "rejection")
+SCHEDULES = ("serial", "threads", "streams")
 
 # name → type, default, meaning
 SETTINGS: Mapping[str, tuple[Any, Any, str]] = {
@@ -51,7 +53,16 @@ SETTINGS: Mapping[str, tuple[Any, Any, str]] = {
         "match",
         "How sampling accepts proposals; rejection is the textbook's.",
     ),
+    "schedule": (
+        click.Choice(SCHEDULES),
+        "serial",
+        "When draft and target of a parallel method run; streams need CUDA.",
+    ),
 }
+_RUN = ("schedule",)  # settings of the run, neither of sampling nor limits
+_STORE = click.option(
+    "--store", type=click.Path(dir_okay=False), help="Texts to retrieve from, of `phrasekit store build`."
+)
 _STOP = click.option("--stop", multiple=True, help="String that ends the text; may be repeated.")
 _MODEL_NAMES = ("target", "draft", "smaller", "device", "dtype", "attention", "trust_remote_code")
 
@@ -63,18 +74,28 @@ class Request:
     Attributes:
         models: arguments of `load_pair`.
         changes: the knobs given, by name.
-        settings: arguments of `phrasekit.decoder`: limits and sampling.
+        settings: arguments of `phrasekit.decoder`: limits, sampling, schedule.
+        store_file: texts to retrieve from.
     """
 
     models: Mapping[str, Any] = field(default_factory=lambda: {"target": None, "draft": None})
     changes: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any]
+    store_file: str | None = None
+
+    @cached_property
+    def store(self) -> Store | None:
+        """What the file holds; whether it is the pair's is seen when a run begins."""
+        from phrasekit.propose import load_store
+
+        return None if self.store_file is None else load_store(self.store_file, fingerprint=None)
 
     def check(self, methods: Iterable[str]) -> None:
         """Refuse what can be refused without a model.
 
         Raises:
             ValueError: an unknown method, a method without its draft, a value outside its bounds.
+            StoreFormatError: a store that cannot be read.
         """
         with working("Starting"):
             from phrasekit.decode import Knobs, Limits, Sampling
@@ -90,7 +111,14 @@ class Request:
         Knobs().but(**self.changes)
         limits = {name: value for name, value in self.settings.items() if name in ("max_new_tokens", "stop")}
         Limits(**limits)
-        Sampling(**{name: value for name, value in self.settings.items() if name not in limits})
+        Sampling(
+            **{
+                name: value
+                for name, value in self.settings.items()
+                if name not in limits and name not in _RUN
+            }
+        )
+        _ = self.store
 
     def load(self, methods: Iterable[str]) -> Pair:
         """Check everything, then load the models."""
@@ -110,7 +138,7 @@ class Request:
         from phrasekit.methods import knobs_of, method_of
 
         knobs = knobs_of(method_of(method, pair), pair, None).but(**self.changes)
-        return decoder(pair, prompt, method=method, knobs=knobs, pool=pool, **self.settings)
+        return decoder(pair, prompt, method=method, knobs=knobs, pool=pool, store=self.store, **self.settings)
 
 
 def request_options(command: Command) -> Command:
@@ -120,7 +148,7 @@ def request_options(command: Command) -> Command:
     def run(**given: Any) -> Any:
         return command(request=_request(given), **given)
 
-    options: tuple[Decorator, ...] = (*_MODELS, *_setting_options(), _STOP, knob_options)
+    options: tuple[Decorator, ...] = (*_MODELS, *_setting_options(), _STOP, _STORE, knob_options)
     decorated: Command = run
     for option in reversed(options):
         decorated = option(decorated)
@@ -141,6 +169,7 @@ def _request(given: dict[str, Any]) -> Request:
         models={name: given.pop(name) for name in _MODEL_NAMES},
         changes={name: value for name, value in changes.items() if value is not None},
         settings={name: given.pop(name) for name in (*SETTINGS, "stop")},
+        store_file=given.pop("store"),
     )
 
 

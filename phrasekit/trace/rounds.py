@@ -62,7 +62,8 @@ class RoundMetrics:
     Attributes:
         rounds: target forwards.
         emitted: tokens, every one verified.
-        breaks: rounds, a run's last one not counted, after which nothing of the draft was left to verify.
+        breaks: rounds in which the target refused a drafted token and no guide went on from there; a run's
+            last round is not counted.
         drafted: tokens the draft's lane wrote.
         kept: of them, how many the next round verified.
         draft_forwards: forwards of the draft model.
@@ -154,7 +155,7 @@ def measure_rounds(*traces: Trace) -> RoundMetrics:
     return RoundMetrics(
         rounds=len(rounds),
         emitted=sum(len(one.emitted) for one in rounds),
-        breaks=sum(not one.round.kept for run in runs for one in run[:-1]),
+        breaks=sum(_broke(one) for run in runs for one in run[:-1]),
         drafted=sum(len(one.round.drafted) for one in rounds),
         kept=sum(one.round.kept for one in rounds),
         draft_forwards=len(inner),
@@ -167,6 +168,16 @@ def measure_rounds(*traces: Trace) -> RoundMetrics:
         total_ms=sum(one.ms for one in rounds),
         modelled_ms=sum(_modelled(one, usual) for one in rounds),
     )
+
+
+def _broke(one: Iteration) -> bool:
+    tail, drafted = len(one.tree.trunk), one.round.drafted
+    if one.round.kept or one.accepted < tail:
+        return not one.round.kept
+    guided = one.emitted[tail:]
+    both = min(len(guided), len(drafted))
+    agreed = both > 0 and guided[:both] == drafted[:both]
+    return not agreed and len(guided) < 2
 
 
 def _side(steps: Sequence[Iteration]) -> SideMetrics:

@@ -116,6 +116,21 @@ def test_a_draft_lane_longer_than_the_targets_sets_the_pace():
     )
 
 
+def test_a_guide_that_goes_on_from_a_mistake_is_no_break():
+    def broken(emitted: tuple[int, ...], drafted: tuple[int, ...], kept: int = 0) -> int:
+        one = parallel_round(0, 0, schedule="threads", draft=())
+        beside = RoundRecord("threads", drafted, ("draft",) * len(drafted), kept)
+        fields = {name: getattr(one, name) for name in one.__dataclass_fields__}
+        changed = Iteration(**{**fields, "emitted": emitted, "round": beside})
+        return measure_rounds(Trace("double", (1, 2, 7), (changed, changed))).breaks
+
+    assert broken((7,), (8, 9)) == 1  # the target's own token mends it
+    assert broken((7, 5, 6), (7, 8)) == 0  # the guide replaces the mistake and goes on
+    assert broken((7,), (7, 8), kept=1) == 0
+    assert broken((7,), (7,)) == 0  # all of a short draft was right
+    assert broken((7,), ()) == 1  # nothing was drafted
+
+
 def test_other_methods_have_no_rounds():
     found = measure_rounds(Trace(method="vanilla", prompt=(1,)))
     assert (found.rounds, found.mean_accepted, found.modelled_gain, found.shares) == (0, None, None, {})

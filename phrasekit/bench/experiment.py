@@ -1,0 +1,137 @@
+"""`phrasekit experiment`: the DOUBLE paper's experiments, a table and a trace each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from phrasekit.bench.command import FAILED, INTERRUPTED, bar
+from phrasekit.bench.options import (
+    KNOBS,
+    MODELS,
+    STORE,
+    check_families,
+    open_store,
+    options,
+    read_knobs,
+    with_pair,
+)
+
+if TYPE_CHECKING:
+    from phrasekit.bench.experiments import Findings
+    from phrasekit.lm import Pair
+
+NAMES = ("ceiling", "ablation", "depth", "rounds", "rejected")  # a test holds them to EXPERIMENTS
+
+
+@click.command("experiment")
+@click.argument("name", type=click.Choice(NAMES))
+@options(MODELS)
+@click.option("--family", default="code", show_default=True, help="Kind of prompts.")
+@click.option("--prompts", type=click.IntRange(1), default=6, show_default=True, help="How many.")
+@click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Limit.")
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Times all is done.")
+@click.option(
+    "--clock",
+    type=click.Choice(("wall", "cpu")),
+    default="wall",
+    show_default=True,
+    help="Processor time, with --threads 1, tells something on a busy machine.",
+)
+@KNOBS
+@options(STORE)
+@click.option(
+    "--out", type=click.Path(file_okay=False), help="Write table.json and every point's trace here."
+)
+@click.pass_context
+@with_pair
+def command(
+    ctx: click.Context,
+    *,
+    name: str,
+    pair: Callable[[], Pair],
+    family: str,
+    prompts: int,
+    max_new_tokens: int,
+    repeats: int,
+    clock: str,
+    knobs: Sequence[str],
+    store_file: str | None,
+    allow_seen: bool,
+    schedule: str,
+    out: str | None,
+) -> None:
+    """Run an experiment of the DOUBLE paper on this pair.
+
+    ceiling: PEARL and DOUBLE over γ against C, measured and modelled. ablation: DOUBLE without each of
+    its parts. depth: d from 1 to 20. rounds: K warm-up rounds of the datastore, on other prompts than
+    those measured. rejected: the cache of thrown-away drafts on and off.
+
+    Every point races plain decoding in alternation; its tokens must be the same.
+    """
+    from phrasekit.bench.entrants import seen_by
+    from phrasekit.bench.experiments import EXPERIMENTS, Ground, run_experiment
+    from phrasekit.bench.experimenttable import draw_findings
+    from phrasekit.bench.prompts import encode, load_prompts
+    from phrasekit.bench.table import terminal
+    from phrasekit.propose import Corpus
+
+    check_families([family])
+    changes = read_knobs(knobs).get("", {})
+    store = open_store(store_file)
+    if isinstance(store, Corpus):
+        raise ValueError(f"these methods retrieve from a datastore, but {store_file} is a corpus")
+    experiment = EXPERIMENTS[name]
+    found = load_prompts(family, count=prompts + 1 + experiment.warms)
+    models = pair()
+    tasks = list(encode(models, found, max_new_tokens=max_new_tokens, chat=False))
+    counted, warmup, others = tasks[:prompts], tasks[prompts : prompts + 1], tasks[prompts + 1 :]
+    if seen_by(store, counted) and not allow_seen:
+        raise ValueError(
+            f"an experiment must not retrieve its own answers, but {store_file} was built from some of its "
+            "prompts; build it from others, or say --allow-seen"
+        )
+    ground = Ground(
+        pair=models,
+        tasks=counted,
+        others=others,
+        max_new_tokens=max_new_tokens,
+        knobs=changes,
+        store=store,
+        schedule=schedule,
+    )
+    with bar(None) as progress:
+        findings = run_experiment(
+            experiment, ground, repeats=repeats, warmup=warmup, clock=clock, progress=progress
+        )
+    terminal().print(draw_findings(findings))
+    if out is not None:
+        settings = {
+            "family": family,
+            "prompts": prompts,
+            "repeats": repeats,
+            "clock": clock,
+            "knobs": changes,
+        }
+        _write(
+            findings, models, Path(out), settings | {"max_new_tokens": max_new_tokens, "store": store_file}
+        )
+    wrong = findings.failures or not all(result.identical for result in findings.results)
+    ctx.exit(INTERRUPTED if findings.partial else FAILED if wrong else 0)
+
+
+def _write(findings: Findings, pair: Pair, folder: Path, settings: dict[str, Any]) -> None:
+    """The table as JSON, and a trace of the first prompt for every point."""
+    from phrasekit.bench.environment import environment
+    from phrasekit.bench.files import write_json
+    from phrasekit.trace import save_trace
+
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {"environment": environment(pair), "settings": settings, **findings.as_dict()}
+    write_json(document, folder / "table.json")
+    for result in findings.results:
+        name = "".join(letter if letter.isalnum() or letter in "=-" else "_" for letter in result.name)
+        save_trace(result.trace, folder / f"{name}.jsonl")

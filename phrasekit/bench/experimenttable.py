@@ -1,0 +1,88 @@
+"""Findings of an experiment for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from phrasekit.bench.experiments import EXPERIMENTS, Findings, Result
+from phrasekit.trace import RoundMetrics, visible
+
+NOTHING = "-"
+
+Cell = Callable[[Result], str]
+
+
+def draw_findings(findings: Findings) -> RenderableType:
+    """The question, the table, what its columns mean, and where measuring ends and modelling begins."""
+    cut = " (PARTIAL: interrupted)" if findings.partial else ""
+    parts: list[RenderableType] = [
+        Text(f"{findings.experiment}: {EXPERIMENTS[findings.experiment].summary}{cut}", style="bold"),
+        _draw(_SPEED, findings.results),
+        Text(_SPEED_LEGEND, style="dim"),
+        _draw(_RETRIEVAL, [result for result in findings.results if result.rounds.rounds]),
+        Text(_RETRIEVAL_LEGEND, style="dim"),
+    ]
+    if findings.ceiling is not None:
+        parts.append(Text(f"C = t_T / t_S = {findings.ceiling:.2f}, by forwards of one row in this run"))
+    parts += [
+        Text(f"{name} left: {visible(why, spaces=False, keep=300)}", style="red")
+        for name, why in findings.failures.items()
+    ]
+    return Group(*parts)
+
+
+def _draw(columns: Mapping[str, Cell], results: Sequence[Result]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(columns):
+        table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=True)
+    for result in results:
+        table.add_row(*[cell(result) for cell in columns.values()], style=None if result.identical else "red")
+    return table
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return NOTHING if value is None else f"{100 * value:.1f} %"
+
+
+def _rounds(part: Callable[[RoundMetrics], str]) -> Cell:
+    return lambda result: part(result.rounds) if result.rounds.rounds else NOTHING
+
+
+_SPEED: Mapping[str, Cell] = {
+    "point": lambda one: one.name,
+    "× plain": lambda one: _number(one.times_plain.median),
+    "quartiles": lambda one: f"{one.times_plain.low:.2f}–{one.times_plain.high:.2f}",
+    "modelled": lambda one: _number(one.modelled),
+    "η": lambda one: _number(one.metrics.block_efficiency),
+    "MAT": _rounds(lambda rounds: _number(rounds.mean_accepted)),
+    "overlap": _rounds(lambda rounds: _percent(rounds.overlap_share)),
+    "identical": lambda one: "yes" if one.identical else "NO",
+}
+_SPEED_LEGEND = (
+    "× plain measured · modelled the same rounds if the draft's lane ran wholly beside the target's\n"
+    "η tokens per target forward · MAT tokens between refused drafts that no guide mended\n"
+    "overlap share of the time in which both lanes worked"
+)
+_RETRIEVAL: Mapping[str, Cell] = {
+    "point": lambda one: one.name,
+    "tokens/draft": _rounds(lambda rounds: _number(rounds.tokens_per_draft_forward)),
+    "AMT draft": _rounds(lambda rounds: _number(rounds.sides["draft"].amt)),
+    "target": _rounds(lambda rounds: _number(rounds.sides["target"].amt)),
+    "hits draft": _rounds(lambda rounds: _percent(rounds.sides["draft"].hit_rate)),
+    "target ": _rounds(lambda rounds: _percent(rounds.sides["target"].hit_rate)),
+    "retrieval": _rounds(lambda rounds: _percent(rounds.retrieval_share)),
+    "waiting": _rounds(lambda rounds: _percent(rounds.shares.get("waiting"))),
+}
+_RETRIEVAL_LEGEND = (
+    "tokens/draft drafted per draft forward · AMT retrieved tokens the side's model agreed with, per query\n"
+    "hits queries that found something · retrieval, waiting shares of the rounds' time"
+)
