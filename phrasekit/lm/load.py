@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -156,14 +158,15 @@ def load_model(
         )
     place, files = _locate(source)
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            place,
-            dtype=_dtype(dtype, device),
-            attn_implementation=attention,
-            trust_remote_code=trust_remote_code,
-            **({} if "gguf_file" in files else {"use_safetensors": True}),
-            **files,
-        )
+        with _without_bar():
+            model = AutoModelForCausalLM.from_pretrained(
+                place,
+                dtype=_dtype(dtype, device),
+                attn_implementation=attention,
+                trust_remote_code=trust_remote_code,
+                **({} if "gguf_file" in files else {"use_safetensors": True}),
+                **files,
+            )
     except UNREADABLE as error:
         raise ValueError(
             f"{source} must be a causal language model in safetensors or GGUF, but: {_brief(error)}"
@@ -249,6 +252,27 @@ def _brief(error: Exception) -> str:
     """The beginning of a message; transformers lists every architecture it knows."""
     text = " ".join(str(error).split())
     return text if len(text) <= 300 else f"{text[:300]} …"
+
+
+@contextmanager
+def _without_bar() -> Iterator[None]:
+    """No bar while weights are read, which in a notebook outlives its second; a download keeps its own."""
+    hub = transformers_logging.hf_hub_utils
+    shown, hub_shown = transformers_logging.is_progress_bar_enabled(), not hub.are_progress_bars_disabled()
+    with warnings.catch_warnings():  # the hub warns where an environment variable decides
+        warnings.simplefilter("ignore")
+        transformers_logging.disable_progress_bar()
+        if hub_shown:
+            hub.enable_progress_bars()
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if shown:
+                transformers_logging.enable_progress_bar()
+            if not hub_shown:
+                hub.disable_progress_bars()
 
 
 def quiet() -> None:
