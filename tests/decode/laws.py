@@ -158,7 +158,7 @@ class MarkovModel:
         laws: `[vocabulary, vocabulary]`, a row for every last token.
     """
 
-    name, context, device = "markov", None, torch.device("cpu")
+    name, context, device, weights = "markov", None, torch.device("cpu"), 1
 
     def __init__(self, laws: Tensor) -> None:
         self.logits = laws.double().log()
