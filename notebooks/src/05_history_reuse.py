@@ -170,7 +170,7 @@ assert result["nonsense"].draft_forwards >= result["empty"].draft_forwards
 assert result["nonsense"].hit_rate > result["empty"].hit_rate, "hit more often, and useless all the same"
 
 # %% [markdown]
-# Where did the tokens come from? Below, *before this run* counts the old phrases that were looked up at least once, and
+# Where did the tokens come from? Below, *from before, or not recorded* counts the old phrases that were looked up at least once, and
 # "–" in the column *born* marks a phrase that is older than the run.
 
 # %%

@@ -33,7 +33,8 @@ class Life:
         id: its number in the pool.
         tokens: key and followers; empty where the trace tells only the number.
         source: what made it; "" where the trace does not tell.
-        born: 0-based iteration in which it entered the pool, −1 before the run.
+        born: 0-based iteration in which it entered the pool, −1 where the trace does not tell: it was there
+            before the run, or what put it there was not recorded.
         tries: iterations in which a lookup returned it, on either side, one entry per lookup.
         uses: where it was proposed to the target.
         evicted: iteration in which it had to go, −1 for none.
@@ -78,6 +79,11 @@ def levels(iteration: Iteration) -> Iterator[Iteration]:
 def pools(iteration: Iteration) -> Iterator[PoolRecord]:
     """What the pool did in an iteration, on all sides."""
     return (level.pool for level in levels(iteration))
+
+
+def held_after(iteration: Iteration, before: int) -> int:
+    """Phrases held after an iteration: what the last pool record says, or `before` where none does."""
+    return next((pool.size for pool in reversed(list(pools(iteration))) if pool.size), before)
 
 
 def lives(trace: Trace) -> tuple[Life, ...]:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from phrasekit.trace.records import Iteration, Trace
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import token_text, visible
-from phrasekit.views.phrases import Life, levels, lives, pools
+from phrasekit.views.phrases import Life, held_after, levels, lives, pools
 from phrasekit.views.table import Table
 from phrasekit.views.tokens import compact, quoted, source_name
 
-OLDER = ""  # phrases from before the run
+OLDER = ""  # phrases whose entry the trace does not tell: from before the run, or not recorded
 ORDER = (OLDER, "window", "committed", "discarded", "suffix")
 USED, UNFIT, MISS = "used", "unfit", "miss"  # a phrase fitted; some came, none fitted; none came
 RECENT = 12  # lookups in the rolling hit rate
@@ -25,7 +25,7 @@ class Growth:
 
     Attributes:
         iteration: 0-based number.
-        sizes: phrases held, by source; "" those from before the run.
+        sizes: phrases held, by source; "" those whose entry the trace does not tell.
         inserted: new phrases in this iteration.
         evicted: phrases that had to go in it.
     """
@@ -177,7 +177,7 @@ def pool_info(trace: Trace, *, top: int = 12) -> PoolInfo:
 
 
 def _growth(trace: Trace, every: Mapping[int, Life]) -> Iterator[Growth]:
-    """What of a pool's size the run's own phrases do not explain is older than the run."""
+    """What of a pool's size the entries in the trace do not explain was there before, or is not recorded."""
     held: Counter[str] = Counter()
     older = 0
     for iteration in trace.iterations:
@@ -185,8 +185,7 @@ def _growth(trace: Trace, every: Mapping[int, Life]) -> Iterator[Growth]:
         held.update(record.source for pool in records for record in pool.inserted)
         gone = [every[number] for pool in records for number in pool.evicted]
         held.subtract(life.source for life in gone if life.born >= 0)
-        size = max(pool.size for pool in records)
-        older = max(0, size - sum(held.values())) if size else older
+        older = max(0, held_after(iteration, sum(held.values()) + older) - sum(held.values()))
         yield Growth(
             iteration=iteration.index,
             sizes={OLDER: older} | {source: count for source, count in held.items() if count > 0},

@@ -59,7 +59,7 @@ SOURCES = {
     "committed": "committed text",
     "discarded": "rejected tail",
     "suffix": "repaired suffix",
-    "": "before this run",
+    "": "from before, or not recorded",
 }
 RESERVED = "«»¦"
 LONGEST = 24  # columns of a token in a picture

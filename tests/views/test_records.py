@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from phrasekit.theory import Acceptance
-from phrasekit.trace import Branch, ForwardRecord, PhraseRecord, Trace, measure
+from phrasekit.trace import Branch, ForwardRecord, PhraseRecord, PoolRecord, Trace, measure
 from phrasekit.views import (
     comparison_info,
     harvest_info,
@@ -277,6 +277,27 @@ def test_growth_by_source_with_what_is_older_than_the_run(story):
         {"": 2, "suffix": 2},
     ]
     assert [(step.inserted, step.evicted) for step in growth] == [(0, 0), (2, 1), (0, 0), (0, 0)]
+
+
+def test_a_pool_that_shrinks_within_an_iteration_holds_nothing_of_unknown_origin(story):
+    born = [PhraseRecord(number, (1, number), "window") for number in range(4)]
+    drafting = replace(story.iterations[1].draft[0], pool=PoolRecord(inserted=tuple(born), size=4))
+    first = replace(story.iterations[0], draft=(drafting,), pool=PoolRecord(evicted=(0, 1), size=2))
+    silent = replace(story.iterations[1], draft=(), pool=PoolRecord())
+    growth = pool_info(replace(story, iterations=(first, silent))).growth
+    assert [dict(step.sizes) for step in growth] == [{"": 0, "window": 2}] * 2
+
+
+def test_a_phrase_whose_entry_the_trace_lacks_is_not_said_to_be_older(story):
+    """A pool that was empty when the run began has nothing from before it."""
+    looked_up = PoolRecord(lookups=1, hits=1, retrieved=(PhraseRecord(7, (1, 2), "committed"),), size=1)
+    first = replace(story.iterations[0], draft=(), pool=PoolRecord())
+    second = replace(story.iterations[1], draft=(), pool=looked_up)
+    shown = pool_info(replace(story, iterations=(first, second)))
+    assert shown.growth[0].size == 0
+    assert shown.sources == {"": (3, 1)}  # the one looked up, and two that the tree names
+    assert "from before, or not recorded: 3 phrases" in shown.text()
+    assert "before this run" not in shown.text()
 
 
 def test_lookups_by_outcome(story):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from phrasekit.trace.records import Iteration, PhraseRecord
 from phrasekit.trace.visible import visible
+from phrasekit.views.phrases import held_after, levels
 from phrasekit.views.stepper.records import GroupInfo, PhraseInfo, PoolInfo
 from phrasekit.views.stepper.tokens import TokenTable
 
@@ -64,13 +65,13 @@ class PhraseBook:
 
     def pool(self, iteration: Iteration, before: int) -> PoolInfo:
         """What the pool did in one iteration that began with `before` phrases held."""
-        pools = [record.pool for record in _levels(iteration)]
+        pools = [record.pool for record in levels(iteration)]
         draft = pools[:-1]
         gone = [phrase for pool in pools for phrase in pool.evicted]
         known = [self._numbers[phrase] for phrase in gone if phrase in self._numbers]
         return PoolInfo(
             before=before,
-            after=max([iteration.pool.size, *(pool.size for pool in draft)]),
+            after=held_after(iteration, 0),
             lookups=iteration.pool.lookups,
             hits=iteration.pool.hits,
             draft_lookups=sum(pool.lookups for pool in draft),
@@ -81,7 +82,7 @@ class PhraseBook:
         )
 
     def _read(self, at: int, iteration: Iteration) -> None:
-        for level in _levels(iteration):
+        for level in levels(iteration):
             for record in (*level.pool.retrieved, *level.pool.inserted):
                 if record.id not in self._numbers:
                     self._numbers[record.id] = len(self._records)
@@ -143,13 +144,6 @@ class PhraseBook:
         return ", ".join(filter(None, (said, gone)))
 
 
-def _levels(iteration: Iteration) -> Iterator[Iteration]:
-    """The iterations of every decoder below, then the iteration itself."""
-    for inner in iteration.draft:
-        yield from _levels(inner)
-    yield iteration
-
-
 def _word(text: str) -> str:
     return visible(text, spaces=False, keep=40)
 
@@ -159,4 +153,4 @@ def sizes(iterations: Iterable[Iteration]) -> Iterator[int]:
     held = 0
     for iteration in iterations:
         yield held
-        held = max([level.pool.size for level in _levels(iteration)]) or held
+        held = held_after(iteration, held)

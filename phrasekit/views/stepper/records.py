@@ -315,7 +315,7 @@ class PhraseInfo:
     Attributes:
         tokens: the key first.
         source: number into `StepperInfo.sources`.
-        born: iteration that made it, −1 where it was there before.
+        born: iteration that made it, −1 where the trace does not tell.
         uses: iterations that proposed it, with the tokens kept from it there.
         fate: the same in words, "" where it was never proposed.
     """

@@ -2359,7 +2359,7 @@ class Stepper {
       [this.chip(tokens[0], "key"), " → ", this.ribbon(tokens.slice(1), "phrase")],
       [
         ["phrase from", origin],
-        ["born", born >= 0 ? `iteration ${born + 1}` : "before this run"],
+        ["born", born >= 0 ? `iteration ${born + 1}` : "before this run, or not recorded"],
         ["since then", fate || "never proposed"],
       ],
       links,
