@@ -140,7 +140,7 @@ def tune(
         tuning = Tuning(
             pair,
             encode_prompts(pair, texts),
-            plans=[_plan(name, pair, strategy, axes, request.changes) for name in names],
+            plans=[_plan(name, pair, strategy, axes[name], request.changes) for name in names],
             options=options,
             study=kept,
             store=request.store,
@@ -159,17 +159,25 @@ def tune(
 
 def _axes(
     methods: Sequence[str], grid: Sequence[str], strategy: str, fixed: Mapping[str, Any]
-) -> dict[str, list[Value]]:
-    """Values to try by knob, checked before a model loads."""
+) -> dict[str, dict[str, list[Value]]]:
+    """By method, values to try by knob, checked before a model loads.
+
+    Of several methods each gets the knobs it has a use for.
+    """
     from phrasekit.bench.options import read_grid
-    from phrasekit.tune.axes import check_axes
+    from phrasekit.tune.axes import check_axes, uses
 
     axes: dict[str, list[Any]] = dict(read_grid(grid))
     if strategy == "grid" and not axes:
         raise ValueError("a grid needs knobs with values, but got none; write --grid gamma=1,2,4")
-    for name in methods:
-        check_axes(name, axes, fixed=fixed, usual=strategy == "algorithm1")
-    return axes
+    shared = [name for name in axes if any(uses(method, name) for method in methods)]
+    found = {}
+    for method in methods:
+        found[method] = {
+            name: values for name, values in axes.items() if name not in shared or uses(method, name)
+        }
+        check_axes(method, found[method], fixed=fixed, usual=strategy == "algorithm1")
+    return found
 
 
 def _prompts(file: str | None, family: str | None, count: int, *, chat: bool) -> list[Prompt]:

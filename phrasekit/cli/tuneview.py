@@ -33,7 +33,7 @@ def trials_table(
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("method", no_wrap=True)
     table.add_column("setting", overflow="fold")
-    table.add_column("state", overflow="fold")
+    table.add_column("state", no_wrap=True)
     for heading in ("speed", "quartiles", "η", "c", "ms/token", "same"):
         table.add_column(heading, justify="right", no_wrap=True)
     shown = list(enumerate(trials, start=1))
@@ -43,7 +43,7 @@ def trials_table(
             str(place),
             trial.method,
             _words(trial.values),
-            state_words(trial),
+            _state(trial),
             *_speed(trial.ratio),
             number(trial.tokens_per_target_forward),
             number(trial.tokens_per_draft_forward),
@@ -51,13 +51,16 @@ def trials_table(
             ABSENT if trial.identical is None else "yes" if trial.identical else "NO",
             style=style,
         )
-    return _titled("on the calibration prompts", table, Text(LEGEND, style="dim"))
+    failed = [
+        Text(f"trial {place} failed: {visible(trial.reason, spaces=False, keep=200)}", style="red")
+        for place, trial in (shown if last is None else shown[-last:])
+        if trial.failure
+    ]
+    return _titled("on the calibration prompts", table, Text(LEGEND, style="dim"), *failed)
 
 
-def state_words(trial: TrialRecord) -> str:
-    """The state, and why it failed."""
-    if trial.failure:
-        return visible(f"FAILED: {trial.reason}", spaces=False, keep=120)
+def _state(trial: TrialRecord) -> str:
+    """The state; "kept" is a trial that an earlier search measured."""
     return f"{trial.state}, kept" if trial.reused else trial.state
 
 

@@ -36,6 +36,19 @@ PAPER: Mapping[str, Value] = {
 
 # What Algorithm 1 chooses, in this order. W reaches down to 0: where rows are not free, as on a CPU,
 # the window often does not pay.
+_PHRASES = ("level", "harvest_discarded", "repair", "harvest_committed")
+_OUROBOROS = ("gamma", "cut_to_gamma", "window", "guesses", "suffixes", "beta", *_PHRASES)
+_COPIES = ("lookup", "lookup_ngram")
+# The knobs that change what a method does; a method that is not here may use any.
+USED: Mapping[str, Sequence[str]] = {
+    "vanilla": (),
+    "speculative": ("gamma", "cut_to_gamma"),
+    "prompt_lookup": _COPIES,
+    "lookahead": ("window", "guesses", *_PHRASES),
+    "cascade": ("gamma", "cut_to_gamma", *_COPIES),
+    "ouroboros": _OUROBOROS,
+    "hybrid": (*_OUROBOROS, *_COPIES),
+}
 GAMMAS = (1, 2, 3, 4, 6, 8, 12)  # of a method with a draft model that has no entry below
 AXES: Mapping[str, Axes] = {
     "prompt_lookup": {"lookup": (2, 4, 6, 10, 16), "lookup_ngram": (1, 2, 3, 5)},
@@ -163,6 +176,12 @@ def check_axes(
     return found
 
 
+def uses(method: str, knob: str) -> bool:
+    """Whether the knob changes what the method does."""
+    used = USED.get(method) or USED.get(method.split("-")[0])
+    return used is None or knob in used
+
+
 def _start(method: str, pair: Pair, fixed: Mapping[str, Value] | None) -> Knobs:
     base = method_of(method, pair)
     return base.settle(knobs_of(base, pair, None).but(**(fixed or {})))
@@ -186,6 +205,10 @@ def _check(method: Method, axes: Axes, fixed: Mapping[str, Value]) -> None:
             raise ValueError(
                 f"{method.name} fixes {name} at {method.forced[name]}, so it cannot be searched; leave it out"
             )
+        if name not in Knobs().as_dict():
+            Knobs().but(**{name: values[0]})  # says which there are
+        if not uses(method.name, name):
+            raise ValueError(f"{method.name} has no use for {name}, so it cannot be searched; leave it out")
         if name in fixed:
             raise ValueError(f"a knob is either fixed or searched, but {name} is both; leave one out")
         for value in values:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Distributions = dict[str, optuna.distributions.BaseDistribution]
 
+LINE = b'{"op_code":'  # how Optuna begins every line of a journal
 LOCK_SECONDS = 5  # after which the lock that a killed process left on the journal is broken
 # What Optuna raises for a journal with lines that are none of its own; it does not check them first.
 FOREIGN = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, AssertionError)
@@ -204,6 +205,7 @@ def open_studies(path: Path | None) -> Iterator[Studies]:
     with _held(path):
         lock = JournalFileSymlinkLock(str(path), grace_period=LOCK_SECONDS)
         _mend(path)
+        _check(path)
         try:
             storage = optuna.storages.JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
         except FOREIGN as error:
@@ -234,11 +236,28 @@ def _mend(path: Path) -> None:
     """Cut off a last line without its end, which a process killed while writing leaves behind."""
     data = path.read_bytes()
     end = data.rfind(b"\n") + 1
-    if end < len(data) and data[end : end + 1] == b"{":
+    torn = data[end:]
+    # nobody else's file is touched: both the first line and what is left of the last are of a journal
+    if torn and data.startswith(LINE) and (torn.startswith(LINE) or LINE.startswith(torn)):
         with path.open("r+b") as file:
             file.truncate(end)
             file.flush()
             os.fsync(file.fileno())
+
+
+def _check(path: Path) -> None:
+    """Refuse a file of something else before Optuna writes into it.
+
+    Optuna itself takes a last line that it cannot read for one that is still being written.
+    """
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        try:
+            known = line.endswith(b"\n") and isinstance(json.loads(line)["op_code"], int)
+        except FOREIGN as error:
+            raise _damaged(str(path), error) from error
+        if not known:
+            raise _damaged(str(path), ValueError(f"line {number}"))
 
 
 def _state(state: str) -> optuna.trial.TrialState:

@@ -6,7 +6,7 @@ from phrasekit import Knobs
 from phrasekit.lm import Pair
 from phrasekit.methods import METHODS
 from phrasekit.tune import PAPER, plan_algorithm1, plan_grid
-from phrasekit.tune.axes import AXES, check_axes, choices
+from phrasekit.tune.axes import AXES, check_axes, choices, uses
 from phrasekit.tune.strategy import Point
 from tests import models
 
@@ -98,3 +98,28 @@ def test_knobs_that_are_no_numbers_have_choices():
     assert choices("gamma") is None
     assert choices("cut_to_gamma") == (False, True)
     assert "paper" in choices("repair")
+
+
+def test_a_knob_that_changes_nothing_is_refused():
+    with pytest.raises(ValueError, match="speculative has no use for beta"):
+        check_axes("speculative", {"beta": [3, 4]})
+    check_axes("ouroboros-no-repair", {"beta": [3, 4]})
+
+
+@pytest.mark.parametrize("method", ["speculative", "prompt_lookup", "lookahead", "cascade", "ouroboros"])
+def test_knobs_said_to_be_of_no_use_change_no_iteration(method, pair):
+    from phrasekit import generate
+
+    def shape(**changes):
+        knobs = METHODS[method].settle(METHODS[method].knobs.but(**changes))
+        trace = generate(pair, list(models.PROMPT), method=method, knobs=knobs, max_new_tokens=20).trace
+        return [
+            (one.tree, one.window, [(inner.tree, inner.window) for inner in one.draft])
+            for one in trace.iterations
+        ]
+
+    other = {"beta": 3, "lookup": 3, "lookup_ngram": 1, "gamma": 7, "window": 2, "guesses": 1, "suffixes": 1}
+    plain = shape()
+    for name, value in other.items():
+        if not uses(method, name):
+            assert shape(**{name: value}) == plain, name

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from phrasekit import generate
+from phrasekit.bench.standings import Spread
+from phrasekit.trace import measure
+from phrasekit.tune.costs import Prediction, Work
+from phrasekit.tune.measure import Measured
+from phrasekit.tune.verdict import Standing, judge, knob_words, limits_of
+from tests import models
+
+
+@pytest.fixture(scope="module")
+def metrics():
+    run = generate(models.pair_of("llama"), list(models.PROMPT), method="ouroboros", max_new_tokens=16)
+    return replace(
+        measure(run.trace),
+        emitted=100,
+        drafted=60,
+        accepted=40,
+        total_ms=100.0,
+        target_ms=50.0,
+        draft_ms=30.0,
+    )
+
+
+def standing(metrics, ratio, **changes) -> Standing:
+    measured = Measured(ratio=Spread(*ratio), ms=Spread(1.0, 1.0, 1.0), metrics=metrics, work=Work())
+    found = Standing(
+        name="chosen",
+        method="ouroboros",
+        values={"gamma": 2, "window": 0},
+        knobs={"gamma": 2, "window": 0, "beta": 6},
+        measured=measured,
+    )
+    return replace(found, **changes)
+
+
+def test_limits_are_what_one_thing_put_right_would_bring(metrics):
+    prediction = Prediction(equation=None, forwards=2.0, rows=1.25, draft=0.2)
+    assert limits_of(metrics, prediction) == pytest.approx(
+        {
+            "acceptance": 120 / 100,
+            "drafting": 100 / 70,
+            "own work": 100 / 80,
+            "rows": 100 / (100 - 50 * 0.2),
+        }
+    )
+    assert "rows" not in limits_of(metrics, None)
+
+
+def test_lanes_that_overlap_give_no_negative_work(metrics):
+    found = limits_of(replace(metrics, target_ms=80.0, draft_ms=60.0), None)
+    assert found["own work"] == 1.0
+    assert limits_of(replace(metrics, draft_ms=100.0), None)["drafting"] < float("inf")
+
+
+def test_it_pays(metrics):
+    verdict = judge(standing(metrics, (1.62, 1.58, 1.66)), prompts=8, repeats=3)
+    assert verdict.speculate
+    assert verdict.method == "ouroboros"
+    assert verdict.sentence == (
+        "Speculate, with ouroboros at γ 2, W 0: 1.62 times as fast as plain decoding on 8 held-out prompts "
+        "(quartiles 1.58 to 1.66 over 3 repeats), with the same tokens; what limits it most is the cost of "
+        "drafting: with a free draft it would be 1.43 times as fast as it is."
+    )
+
+
+def test_it_does_not_pay(metrics):
+    verdict = judge(standing(metrics, (0.81, 0.80, 0.85)), prompts=1, repeats=1)
+    assert not verdict.speculate
+    assert verdict.method == "vanilla"
+    assert verdict.sentence.startswith(
+        "Do not speculate: the best setting found, ouroboros at γ 2, W 0, is 0.81 times as fast as plain "
+        "decoding on 1 held-out prompt (one repeat)"
+    )
+
+
+@pytest.mark.parametrize("ratio", [(1.02, 1.01, 1.03), (1.10, 0.97, 1.2), (0.99, 0.97, 1.05)])
+def test_too_little_to_tell_is_no_gain(metrics, ratio):
+    verdict = judge(standing(metrics, ratio), prompts=8, repeats=3)
+    assert not verdict.speculate
+    assert verdict.sentence.startswith("Stay with plain decoding: ouroboros at γ 2, W 0 gains too little")
+
+
+def test_other_tokens_on_held_out_prompts_are_no_setting():
+    failed = standing(None, (1, 1, 1), measured=None, failure="output differs at token 3")
+    verdict = judge(failed, prompts=8, repeats=3)
+    assert not verdict.speculate
+    assert verdict.ratio is None
+    assert "output differs at token 3" in verdict.sentence
+
+
+def test_nothing_measured_and_an_early_end_are_said(metrics):
+    assert judge(None, partial=True).sentence == (
+        "Stay with plain decoding: no setting was measured to the end; the search ended early."
+    )
+    assert judge(standing(metrics, (2, 2, 2)), prompts=8, repeats=3, partial=True).sentence.endswith(
+        "; the search ended early."
+    )
+    unmeasured = standing(None, (1, 1, 1), measured=None)
+    assert "was not measured on held-out prompts" in judge(unmeasured, partial=True).sentence
+
+
+def test_a_setting_that_the_pair_has_is_told_as_such(metrics):
+    verdict = judge(standing(metrics, (1.62, 1.58, 1.66)), prompts=8, repeats=3, known=True)
+    assert verdict.sentence.startswith(
+        "Speculate, with ouroboros at γ 2, W 0, which the pair has already: 1.62 times"
+    )
+
+
+def test_knobs_go_by_their_symbols():
+    assert knob_words({"gamma": 2, "beta": 6, "lookup": 10}) == "γ 2, β 6, lookup 10"
