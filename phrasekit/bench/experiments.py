@@ -83,7 +83,7 @@ class Ground:
             knobs={**self.knobs, **knobs},
             max_new_tokens=self.max_new_tokens,
             fresh_pool=True,
-            store=store or self.store,
+            store=self.store if store is None else store,
             schedule=schedule or self.schedule,
             name=name,
         )

@@ -86,7 +86,7 @@ def theory(
 
         torch.set_num_threads(threads)
     with working("Loading"):
-        pair = load_pair(target, draft, device=device, dtype=dtype)
+        pair = load_pair(target=target, draft=draft, device=device, dtype=dtype)
     with working("Measuring"):
         ground = measure_ground(pair, prompts=prompts, max_new_tokens=max_new_tokens)
     for line in report(ground):
