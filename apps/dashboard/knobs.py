@@ -13,7 +13,7 @@ from dashboard.run import SYMBOLS, runnable
 from dashboard.runbar import both_ways
 from dashboard.session import Session
 from dashboard.state import REACH
-from dashboard.words import KNOBS
+from dashboard.words import KNOBS, LANES
 from phrasekit import METHODS
 from phrasekit.trace import Iteration
 from phrasekit.views.escape import escape
@@ -35,6 +35,13 @@ class KnobRail(pn.viewable.Viewer):
             label="Method", options=runnable(None), value=settings.method, size="small", **BLOCK
         )
         self.summary = html(padding="0 20px 12px")
+        self.lanes = pmui.Select(
+            label="Draft and target, from the next run on",
+            options=LANES,
+            value=settings.schedule,
+            size="small",
+            **BLOCK,
+        )
         self.sliders = {
             name: pmui.IntSlider(
                 label=f"{SYMBOLS[name]}  {KNOBS[name][0]}",
@@ -64,6 +71,7 @@ class KnobRail(pn.viewable.Viewer):
             _title("Method"),
             self.method,
             self.summary,
+            self.lanes,
             _title("Draft side", "from the next iteration on"),
             *self._with_notes(DRAFT_SIDE),
             _title("Target side", "from the next iteration on"),
@@ -85,6 +93,7 @@ class KnobRail(pn.viewable.Viewer):
         read = read_by(method)
         for name, slider in self.sliders.items():
             slider.disabled = name not in read
+        self.lanes.visible = METHODS[method].beside is not None
         self.summary.object = f'<p class="note">{escape(METHODS[method].summary)}</p>'
 
     def show(self) -> None:
@@ -111,6 +120,7 @@ class KnobRail(pn.viewable.Viewer):
     def _connect(self) -> None:
         settings = self.session.settings
         both_ways(settings, "method", self.method)
+        both_ways(settings, "schedule", self.lanes)
         for name, slider in self.sliders.items():
             both_ways(settings, name, slider, "value_throttled")
         for name, widget in self.sampling.items():

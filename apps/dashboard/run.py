@@ -8,10 +8,11 @@ from time import monotonic
 from typing import Any
 
 from dashboard.job import Job
-from phrasekit import METHODS, Decoding, Knobs, decoder
+from phrasekit import Decoding, Knobs, decoder, methods
 from phrasekit.methods import knobs_of, method_of
 from phrasekit.pool import PhrasePool
 from phrasekit.trace import Iteration, Trace
+from phrasekit.trace.records import SERIAL
 
 PLAIN = "vanilla"
 SYMBOLS = {
@@ -39,6 +40,7 @@ class Plan:
         max_new_tokens: most tokens.
         prompt_tokens: longest prompt.
         pace: iterations a second at most; 0 is as fast as it goes.
+        schedule: when draft and target of a parallel method run: "serial" or "threads".
     """
 
     prompt: str
@@ -50,6 +52,7 @@ class Plan:
     max_new_tokens: int = 160
     prompt_tokens: int = 2_048
     pace: float = 0.0
+    schedule: str = SERIAL
 
     @property
     def text_of(self) -> tuple[object, ...]:
@@ -96,6 +99,7 @@ class Plan:
             temperature=self.temperature,
             top_p=self.top_p,
             seed=self.seed,
+            schedule=self.schedule,
         )
 
 
@@ -207,6 +211,7 @@ class LiveRun(Job):
                 self.due = began + 1 / self.plan.pace if self.plan.pace and not decoding.finished else 0.0
                 yield
         finally:
+            decoding.cancel()  # a lane in the background ends
             self.finish_reason = self.finish_reason or "cancelled"
             self._wanted = None
 
@@ -227,6 +232,7 @@ class LiveRun(Job):
         before, method = decoding.knobs, self.method
         plan = replace(self.plan, method=wanted.method, knobs=wanted.knobs)
         if wanted.method != method:
+            decoding.cancel()
             decoding = self._rebuilt(pair, plan)
         else:
             decoding.knobs = plan.settled(pair)
@@ -276,5 +282,5 @@ def ids_of(iteration: Iteration) -> Iterator[int]:
 
 
 def runnable(pair: Any) -> list[str]:
-    """The methods that a pair can run; every one while it is not known."""
-    return [name for name, method in METHODS.items() if pair is None or pair.draft or not method.drafts]
+    """The methods that a pair can run with nothing else; those with a draft too while it is not known."""
+    return list(methods.runnable(pair))

@@ -11,13 +11,15 @@ import param
 from dashboard.examples import EXAMPLES, FIRST
 from dashboard.hub import PairSpec
 from dashboard.run import Plan
-from phrasekit import METHODS
 from phrasekit.decode.knobs import BOUNDS
+from phrasekit.methods import runnable
 from phrasekit.widgets.controls import KNOBS
 
 VERSION = "1"  # of links
 TABS = ("step", "tune", "compare", "pool", "search", "theory", "model")
 POOLS = ("fresh", "kept", "shared")
+SCHEDULES = ("serial", "threads")  # of parallel methods
+PROMPTS = ("this", "examples", "bundled")  # what to compare and to search on
 PACES = {"full speed": 0.0, "8 iterations a second": 8.0, "2 iterations a second": 2.0}
 # knob → ends of its slider; a link may not ask for more
 REACH = {name: (BOUNDS[name][0], most) for name, (_, most) in KNOBS.items()}
@@ -31,7 +33,7 @@ class Settings(param.Parameterized):
 
     tab = param.Selector(default="step", objects=list(TABS))
     prompt = param.String(default=EXAMPLES[FIRST])
-    method = param.Selector(default="ouroboros", objects=list(METHODS))
+    method = param.Selector(default="ouroboros", objects=list(runnable(None)))
     gamma = param.Integer(default=2, bounds=REACH["gamma"], doc="γ")
     window = param.Integer(default=0, bounds=REACH["window"], doc="W")
     level = param.Integer(default=6, bounds=REACH["level"], doc="N")
@@ -45,6 +47,11 @@ class Settings(param.Parameterized):
     tokens = param.Integer(default=160, bounds=(1, 512), doc="tokens to write at most")
     pool = param.Selector(default="fresh", objects=list(POOLS))
     pace = param.Selector(default="8 iterations a second", objects=list(PACES))
+    schedule = param.Selector(default="serial", objects=list(SCHEDULES))
+    compared = param.String(
+        default="speculative,prompt_lookup,lookahead,ouroboros", regex=r"^[a-z_,-]{0,240}$"
+    )
+    prompts = param.Selector(default="examples", objects=list(PROMPTS))
     step = param.Integer(default=0, bounds=(0, 100_000), doc="iteration shown, from 0")
     target = param.String(default="")
     draft = param.String(default="")
@@ -72,6 +79,7 @@ class Settings(param.Parameterized):
             "seed": self.seed,
             "max_new_tokens": self.tokens,
             "pace": PACES[self.pace],
+            "schedule": self.schedule,
         }
         return Plan(**{**given, **changes})
 

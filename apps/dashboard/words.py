@@ -32,6 +32,8 @@ POOLS = {
     "shared with everybody here": "shared",
 }
 
+LANES = {"one after the other": "serial", "at the same time": "threads"}
+
 
 def short(method: str, knobs: Mapping[str, int]) -> str:
     """The knobs a method reads, as "γ4 G0 K3"."""

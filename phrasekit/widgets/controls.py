@@ -30,6 +30,10 @@ READ: Mapping[str, tuple[str, ...]] = {
     "cascade": ("gamma", "lookup"),
     "ouroboros": _PHRASES,
     "hybrid": (*_PHRASES, "lookup"),
+    "rest": (),
+    "pearl": ("gamma",),
+    "double": ("gamma",),
+    "double-ouroboros": ("gamma", "window", "level", "guesses"),
 }
 NARROW = {"width": "250px"}
 
@@ -117,7 +121,7 @@ class Controls:
 
 def read_by(method: str) -> tuple[str, ...]:
     """The knobs that change what this method does; not those it holds where they are."""
-    family = READ.get(method) or READ.get(method.split("-")[0], tuple(KNOBS))
+    family = READ.get(method, READ.get(method.split("-")[0], tuple(KNOBS)))
     return tuple(name for name in family if name not in METHODS[method].forced)
 
 
