@@ -8,6 +8,14 @@ from hypothesis import HealthCheck, settings
 
 from tests import models
 
+# hooks: pytest finds them by name
+from tests.equality import (  # noqa: F401
+    pytest_configure,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+)
+
 torch.set_num_threads(1)
 # derandomised: a red run is red for everyone, and CI never surprises
 settings.register_profile(

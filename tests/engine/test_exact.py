@@ -2,7 +2,8 @@
 
 float64, six families, drafts that agree now and then. Compared are ids and the reason for the end, with
 transformers' own `generate` (greedy) and with the `vanilla` method (sampling). What wandering knobs and
-every method do together is in `tests/test_exactness.py`; here are the extremes one by one.
+every method do together is in `tests/test_exactness.py`; here are the extremes one by one. Both count
+what they compare (`tests/equality.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import pytest
 import phrasekit as pk
 from phrasekit import Knobs, PhrasePool
 from phrasekit.methods import METHODS
-from phrasekit.trace import faults
 from tests import models
+from tests.equality import check
 from tests.models import FAMILIES, PROMPT, VOCABULARY, generated, pair_of
+from tests.runs import decode, poisoned
 
 TOKENS = 130
 
@@ -60,15 +62,6 @@ SAMPLINGS = (
 )
 
 
-def decode(
-    pair: pk.Pair, method: str, knobs: Knobs | None = None, *, count: int = TOKENS, **options
-) -> pk.Run:
-    run = pk.generate(pair, PROMPT, method=method, knobs=knobs, max_new_tokens=count, **options)
-    assert list(faults(run.trace)) == []
-    assert run.tokens == run.trace.tokens
-    return run
-
-
 @lru_cache(maxsize=64)
 def sampled(family: str, number: int) -> tuple[int, ...]:
     """What plain decoding draws."""
@@ -82,7 +75,7 @@ def sampled(family: str, number: int) -> tuple[int, ...]:
 def test_every_extreme_is_greedy_generate(family, case):
     method, knobs = EXTREMES[case]
     run = decode(pair_of(family), method, knobs)
-    assert run.tokens == generated(family, TOKENS)
+    check(run, generated(family, TOKENS))
     assert run.finish_reason == "length"
 
 
@@ -91,7 +84,7 @@ def test_every_extreme_is_greedy_generate(family, case):
 def test_drafts_that_never_and_always_agree(family, draft, method):
     pair = pair_of(family, draft)
     run = decode(pair, method, Knobs(window=2, level=3, gamma=3))
-    assert run.tokens == generated(family, TOKENS)
+    check(run, generated(family, TOKENS))
     if method == "speculative":
         accepted = sum(iteration.accepted for iteration in run.trace.iterations)
         drafted = sum(iteration.drafted for iteration in run.trace.iterations)
@@ -121,15 +114,13 @@ def test_the_text_is_no_loop_that_would_hide_mistakes(family):
 def test_every_method_draws_what_plain_decoding_draws(case, number):
     """vllm#6038, #9441; LookaheadDecoding PR#6: seeds and settings hold under speculation too."""
     method, knobs = EXTREMES[case]
-    run = decode(pair_of("llama"), method, knobs, **SAMPLINGS[number])
-    assert run.tokens == sampled("llama", number)
+    check(decode(pair_of("llama"), method, knobs, **SAMPLINGS[number]), sampled("llama", number))
 
 
 @pytest.mark.parametrize("number", range(2, len(SAMPLINGS)))
 def test_every_family_draws_what_plain_decoding_draws(family, number):
     method, knobs = EXTREMES["window"]
-    run = decode(pair_of(family), method, knobs, **SAMPLINGS[number])
-    assert run.tokens == sampled(family, number)
+    check(decode(pair_of(family), method, knobs, **SAMPLINGS[number]), sampled(family, number))
 
 
 def test_seeds_differ_and_are_kept():
@@ -151,24 +142,11 @@ def test_sampling_partly_accepts_as_well():
 # --- pools ------------------------------------------------------------------------------------------
 
 
-def poisoned() -> PhrasePool:
-    """Phrases that no tokenizer made: foreign ids, end tokens, wrong continuations, far too long."""
-    pool = PhrasePool(per_key=6, longest=40)
-    for key in range(VOCABULARY):
-        pool.insert((key, *([VOCABULARY + 5] * 3)), "window")
-        pool.insert((key, 2**40, 1), "suffix")
-        pool.insert((key, 1, 2, 3, 4, 5, 6, 7, 8), "committed")
-        pool.insert((key, *range(39)), "discarded")
-    return pool
-
-
 @pytest.mark.parametrize("method", ["ouroboros", "lookahead", "hybrid"])
-def test_a_poisoned_pool_costs_speed_and_nothing_else(family, method):
+def test_what_a_poisoned_pool_proposes_is_dropped_and_counted(family, method):
     pool = poisoned()
     run = decode(pair_of(family, eos=frozenset({3})), method, Knobs(window=3), pool=pool)
-    tokens = generated(family, TOKENS)
-    end = tokens.index(3) + 1 if 3 in tokens else TOKENS
-    assert run.tokens == tokens[:end]
+    check(run, models.until(generated(family, TOKENS), 3))
     assert pool.check_integrity() == ""
     assert sum(i.tree.dropped + sum(j.tree.dropped for j in i.draft) for i in run.trace.iterations) > 0
 
@@ -178,11 +156,11 @@ def test_a_warm_pool_changes_the_steps_and_not_the_text(family):
     pool = PhrasePool()
     cold = decode(pair_of(family), "ouroboros", Knobs(gamma=3), pool=pool)
     warm = decode(pair_of(family), "ouroboros", Knobs(gamma=3), pool=pool)
-    assert cold.tokens == warm.tokens == generated(family, TOKENS)
+    for run in (cold, warm):
+        check(run, generated(family, TOKENS))
     assert len(warm.trace.iterations) < len(cold.trace.iterations)
     assert pool.check_integrity() == ""
-    sampling = decode(pair_of(family), "ouroboros", pool=pool, **SAMPLINGS[0])
-    assert sampling.tokens == sampled(family, 0)
+    check(decode(pair_of(family), "ouroboros", pool=pool, **SAMPLINGS[0]), sampled(family, 0))
 
 
 def test_history_is_off_where_a_method_says_so():
@@ -202,7 +180,7 @@ def test_every_length(method, count):
     pool = PhrasePool()
     decode(pair_of("llama"), method, count=60, pool=pool)
     run = decode(pair_of("llama"), method, Knobs(gamma=5, window=3, suffixes=4), count=count, pool=pool)
-    assert run.tokens == generated("llama", count)
+    check(run, generated("llama", count))
     assert run.finish_reason == "length"
 
 
@@ -214,7 +192,8 @@ def test_end_tokens_wherever_they_come(family, place):
     end = next(i for i, token in enumerate(tokens) if token in eos) + 1
     for method in ("vanilla", "ouroboros", "lookahead", "prompt_lookup", "hybrid"):
         run = decode(pair_of(family, eos=eos), method, count=40)
-        assert (run.tokens, run.finish_reason) == (tokens[:end], "eos")
+        check(run, tokens[:end])
+        assert run.finish_reason == "eos"
 
 
 @pytest.mark.parametrize("family", ["llama", "gpt2", "gemma3"])
