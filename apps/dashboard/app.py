@@ -25,7 +25,7 @@ def hub() -> ModelHub:
     return found
 
 
-def serve(options: Options) -> pmui.Page:
+def serve(options: Options, pairs: ModelHub) -> pmui.Page:
     """A page for one visitor, as its link asks."""
     settings = Settings(
         target=options.pair.target,
@@ -34,7 +34,7 @@ def serve(options: Options) -> pmui.Page:
         dtype=options.pair.dtype,
     )
     wrong = settings.read(pn.state.session_args)
-    dashboard = Dashboard(hub(), options, settings)
+    dashboard = Dashboard(pairs, options, settings)
     dashboard.session.notice = " ".join(wrong)
     dashboard.follow()
     return dashboard.page()
@@ -42,4 +42,4 @@ def serve(options: Options) -> pmui.Page:
 
 if pn.state.served:
     hub().place(Options().pair)
-    serve(Options()).servable()
+    serve(Options(), hub()).servable()

@@ -39,9 +39,9 @@ class Files(pn.viewable.Viewer):
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.link = pmui.Button(label="Copy link", variant="text", margin=0, width=104)
+        self.link = pmui.Button(label="Copy link", variant="text", margin=0, width=104, sx=INK)
         self.link.js_on_click(code=COPY)
-        self.open = pmui.Button(label="Files", variant="text", margin=(0, 4), width=70)
+        self.open = pmui.Button(label="Files", variant="text", margin=(0, 4), width=70, sx=INK)
         self.trace = pmui.FileDownload(
             callback=self._trace, filename="run.jsonl", label="Trace of the run shown", **FULL
         )
@@ -85,4 +85,5 @@ class Files(pn.viewable.Viewer):
         return self.layout
 
 
+INK = {"color": "text.primary"}  # on the header, whose buttons would be white
 FULL: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (6, 0)}

@@ -41,7 +41,8 @@ BESIDE = """
 def html(markup: str = "", *, padding: str = "0", more: str = "", **params: Any) -> pn.pane.HTML:
     """Markup of ours; whatever came from outside must be escaped in it already."""
     sheet = f"{SHEET}:host{{padding:{padding}}}{more}"
-    return pn.pane.HTML(markup, stylesheets=[sheet], margin=0, sizing_mode="stretch_width", **params)
+    params = {"margin": 0, "sizing_mode": "stretch_width", **params}
+    return pn.pane.HTML(markup, stylesheets=[sheet], **params)
 
 
 def card(*objects: Any, more: str = "", **params: Any) -> pn.Column:

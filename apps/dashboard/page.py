@@ -96,7 +96,7 @@ class Dashboard(pn.viewable.Viewer):
 
         def prefer(event: Any) -> None:
             if event.new is not None and "theme" not in pn.state.session_args:
-                page.dark_theme = event.new
+                pn.state.onload(lambda: setattr(page, "dark_theme", event.new))
 
         page.param.watch(paint, "dark_theme")
         ink.param.watch(prefer, "prefers_dark")
@@ -107,7 +107,7 @@ class Dashboard(pn.viewable.Viewer):
     @property
     def pair(self) -> Any:
         """Which pair, for the header."""
-        told = html(width_policy="fit")
+        told = html(margin=(0, 0, 0, 8), sizing_mode=None)
 
         def show() -> None:
             place = self.session.place
@@ -122,9 +122,11 @@ class Dashboard(pn.viewable.Viewer):
         return told
 
     def follow(self) -> None:
-        """Look at what goes on, as long as the visitor is here."""
+        """Look at what goes on, as long as something does; a page that only stands there costs nothing."""
         session, location = self.session, pn.state.location
-        callback = pn.state.add_periodic_callback(self._look, period=PERIOD)
+        clock = pn.state.add_periodic_callback(session.tick, period=PERIOD, start=False)
+        session.param.watch(lambda event: clock.start() if event.new else clock.stop(), "following")
+        session.tick()
         pn.state.on_session_destroyed(lambda _: session.close())
 
         def write(*_: Any) -> None:
@@ -132,10 +134,6 @@ class Dashboard(pn.viewable.Viewer):
                 location.search = session.settings.query()
 
         session.settings.param.watch(write, [name for name in session.settings.param if name != "name"])
-        self._callback = callback
-
-    def _look(self) -> None:
-        self.session.tick()
 
     def _turn(self, event: Any) -> None:
         self.session.settings.tab = list(TABS)[event.new]
@@ -153,7 +151,14 @@ class Dashboard(pn.viewable.Viewer):
 
 
 BODY = """
-:host{max-width:1560px;margin:0 auto;padding:0 24px 36px;gap:8px}
+:host{
+  width:100%!important;
+  max-width:1560px;
+  margin:0 auto!important;
+  padding:0 24px 36px;
+  gap:8px;
+  box-sizing:border-box;
+}
 @media (max-width:640px){:host{padding:0 8px 24px}}
 """
 FAVICON = "data:image/svg+xml," + quote(

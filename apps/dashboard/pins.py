@@ -45,7 +45,7 @@ class PinTable(pn.viewable.Viewer):
             pn.FlexBox(
                 html(
                     "<h2>Pinned</h2><span>same prompt, each measured alone from an empty pool</span>",
-                    width_policy="fit",
+                    styles={"flex": "1 1 260px", "width": "auto"},
                 ),
                 self.pin,
                 self.clear,

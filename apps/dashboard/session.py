@@ -50,6 +50,7 @@ class Session(param.Parameterized):
     Attributes:
         settings: what the visitor has chosen.
         pulse: grows whenever something of a job is worth showing; views watch it.
+        following: whether anything goes on, so that the page must call `tick`.
         notice: the last thing that went wrong, in words; "" where nothing did.
         theme: "light" or "dark".
         run: the run shown on Step and Tune, or None.
@@ -59,6 +60,7 @@ class Session(param.Parameterized):
     """
 
     pulse = param.Integer(0)
+    following = param.Boolean(False)
     notice = param.String("")
     theme = param.Selector(default="light", objects=["light", "dark"])
 
@@ -246,6 +248,7 @@ class Session(param.Parameterized):
         if now != self._seen:
             self._seen = now
             self.pulse += 1
+        self.following = self.busy
 
     @property
     def busy(self) -> bool:
@@ -269,10 +272,12 @@ class Session(param.Parameterized):
         try:
             self.options.check(self.settings.spec)
             self._check_prompt()
-            return self.hub.place(self.settings.spec)
+            place = self.hub.place(self.settings.spec)
         except (BusyError, ValueError) as error:
             self.notice = told(error)
             return None
+        self.following = True
+        return place
 
     def _check_prompt(self) -> None:
         most, given = self.options.prompt_characters, len(self.settings.prompt)

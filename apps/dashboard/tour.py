@@ -109,7 +109,7 @@ class Tour(pn.viewable.Viewer):
 
     def _first(self, event: Any) -> None:
         if event.new and self.at < 0:
-            self.go(0)
+            pn.state.onload(lambda: self.go(0))  # what changes before a page is ready may get lost
 
     def __panel__(self) -> Any:
         return self.layout

@@ -39,7 +39,7 @@ class TuneTab(pn.viewable.Viewer):
         self.session = session
         self._run: LiveRun | None = None
         self.rail = KnobRail(session)
-        self.banner = html()
+        self.banner = html(styles={"flex": "1 1 320px", "width": "auto"})
         self.prove = pmui.Button(label="Prove it", variant="outlined", width=110, margin=0)
         self.prove.on_click(lambda _: session.prove())
         self.lanes = Lanes(sizing_mode="stretch_width", margin=0)

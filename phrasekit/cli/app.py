@@ -68,16 +68,17 @@ def app(
         if error.name in ("panel", "panel_material_ui", "param", "bokeh"):
             raise ImportError(INSTALL) from error
         raise
-    served.hub().place(options.pair)  # loads while the browser opens
+    pairs = served.hub()
+    pairs.place(options.pair)  # loads while the browser opens
     if not local and secret is None:
         click.echo("Everybody who reaches this address can use it; --password asks for a password.", err=True)
     panel.serve(
-        {"/": lambda: served.serve(options)},
+        {"/": lambda: served.serve(options, pairs)},
         port=port,
         address=address,
         show=browser,
         title="phrasekit",
-        **_rules(origins, secret),
+        **rules(origins, secret),
     )
 
 
@@ -131,7 +132,7 @@ def _secret(password: bool, file: str | None) -> str | None:
     return found
 
 
-def _rules(origins: tuple[str, ...], secret: str | None) -> dict[str, Any]:
+def rules(origins: tuple[str, ...], secret: str | None) -> dict[str, Any]:
     """Arguments of `panel.serve` about who may connect, and for how long."""
     rules: dict[str, Any] = {
         "unused_session_lifetime_milliseconds": STAYS,

@@ -1,0 +1,100 @@
+"""The dashboard on the embedded pair: without a server, over HTTP, and in a browser."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from phrasekit.cli.app import folder
+from phrasekit.lm import Pair, load_pair
+from tests.browser.conftest import browser  # noqa: F401 (a fixture)
+
+pytest.importorskip("panel", reason="the dashboard needs panel (pip install 'phrasekit[app]')")
+pytest.importorskip("panel_material_ui", reason="the dashboard needs panel-material-ui")
+if str(folder()) not in sys.path:
+    sys.path.insert(0, str(folder()))
+
+PROMPT = "def parse_args(self, args=None):\n"
+
+
+def until(done: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """Wait until something holds; what it gave."""
+    end = time.monotonic() + seconds
+    while not (found := done()):
+        if time.monotonic() > end:
+            raise TimeoutError("it did not happen in time")
+        time.sleep(0.01)
+    return found
+
+
+@pytest.fixture(scope="session")
+def pair() -> Pair:
+    return load_pair()
+
+
+@pytest.fixture
+def hub(pair: Pair) -> Iterator[Any]:
+    from dashboard.hub import ModelHub
+
+    made = ModelHub(lambda spec: pair)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visitor(hub: Any) -> Callable[..., Any]:
+    """A session on the loaded pair, as fast as it goes; more than one share the hub."""
+    from dashboard.options import Options
+    from dashboard.session import Session
+    from dashboard.state import Settings
+
+    def make(**settings: Any) -> Any:
+        chosen = {"pace": "full speed", "prompt": PROMPT, "tokens": 32, **settings}
+        session = Session(hub, Options(), Settings(**chosen))
+        assert hub.place(session.settings.spec).wait(30)
+        return session
+
+    return make
+
+
+def finish(session: Any) -> Any:
+    """Let everything of a session end, as its page would."""
+
+    def over() -> bool:
+        session.tick()
+        return not session.busy
+
+    until(over)
+    session.tick()
+    return session
+
+
+@contextmanager
+def served(hub: Any, **options: Any) -> Iterator[str]:
+    """The dashboard at a free port of this machine."""
+    import panel as pn
+    from dashboard.app import serve
+    from dashboard.options import Options
+
+    from phrasekit.cli.app import rules
+
+    thread = pn.serve(
+        {"/": lambda: serve(Options(**options), hub)},
+        port=0,
+        address="127.0.0.1",
+        show=False,
+        threaded=True,
+        verbose=False,
+        **rules((), None),
+    )
+    server = until(lambda: next((one for one, *_ in pn.state._servers.values() if one.port), None))
+    try:
+        yield f"http://127.0.0.1:{server.port}/"
+    finally:
+        thread.stop()
+        pn.state.kill_all_servers()
