@@ -258,16 +258,17 @@ def test_each_knob_has_an_effect():
             "suffixes": 3,
             "beta": 5,
             "lookup": 6,
+            "depth": 4,
         } | changes
         found = []
-        for method in ("ouroboros", "prompt_lookup"):
+        for method in ("ouroboros", "prompt_lookup", "double"):
             decoding = pk.decoder(
                 pair_of("llama"),
                 PROMPT * 2,
                 method=method,
                 knobs=pk.Knobs(**knobs),
                 max_new_tokens=40,
-                pool=pk.pool.load_pool if False else _copy(pool),
+                pool=_copy(pool),
             )
             for iteration in decoding:
                 found.append((iteration.tree.tokens, [inner.tree.tokens for inner in iteration.draft]))
@@ -288,6 +289,10 @@ def test_each_knob_has_an_effect():
         "harvest_committed": False,
         "lookup": 5,
         "lookup_ngram": 1,
+        "depth": 3,
+        "retrieve": False,
+        "guide": False,
+        "reuse_rejected": False,
     }
     assert set(changes) == set(pk.Knobs().as_dict())
     assert [name for name, value in changes.items() if shape(**{name: value}) == base] == []
