@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from phrasekit.trace.records import SUFFIX, Iteration, Trace
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import token_text, visible
+from phrasekit.views.link import run_key
 from phrasekit.views.phrases import Life, lives
 from phrasekit.views.table import Table
 from phrasekit.views.tokens import LATE, Token, compact, node_token, quoted, source_name, strip
@@ -80,6 +81,7 @@ class HarvestInfo:
         used: of them, those that put tokens into the text.
         kept: how many tokens those were.
         late: draft tokens of the run that were right, but after the first mistake.
+        key: of the run, for links to its stepper; "" for none.
     """
 
     harvests: tuple[Harvest, ...]
@@ -88,6 +90,7 @@ class HarvestInfo:
     used: int
     kept: int
     late: int
+    key: str = ""
 
     @property
     def sentence(self) -> str:
@@ -157,6 +160,7 @@ def harvest_info(trace: Trace, *, most: int = MOST) -> HarvestInfo:
         used=sum(bool(life.kept) for life in grown),
         kept=sum(life.kept for life in grown),
         late=sum(harvest.late for harvest in found),
+        key=run_key(trace),
     )
 
 

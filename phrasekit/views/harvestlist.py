@@ -8,13 +8,14 @@ from phrasekit.trace.records import Trace
 from phrasekit.views.escape import escape
 from phrasekit.views.harvest import MOST, Grown, Harvest, HarvestInfo, harvest_info, more, others
 from phrasekit.views.html import Html, chip, chips, lead, plain
+from phrasekit.views.link import opens
 from phrasekit.views.tokens import KEPT, LATE, MARKS, Token, source_name
 from phrasekit.views.view import View
 
 
 def draw_harvest(info: HarvestInfo, theme: str = "auto") -> Html:  # noqa: ARG001  (its style follows)
     """A section per iteration: positions, what the target says, the draft; then the phrases."""
-    body = "".join(_section(harvest) for harvest in info.harvests)
+    body = "".join(_section(harvest, info.key) for harvest in info.harvests)
     notes = "".join(f'<p class="pk-note">{line}</p>' for line in more(info))
     return Html(f"{lead(info.sentence)}{body}{notes}")
 
@@ -24,12 +25,11 @@ def harvest_view(trace: Trace, *, most: int = MOST) -> View:
     return View(harvest_info(trace, most=most), draw_harvest)
 
 
-def _section(harvest: Harvest) -> str:
-    phrases = "".join(_phrase(grown) for grown in harvest.phrases)
+def _section(harvest: Harvest, key: str) -> str:
+    phrases = "".join(_phrase(grown, key) for grown in harvest.phrases)
     rest = "".join(f'<p class="pk-note">{escape(line)}</p>' for line in others(harvest))
-    return (
-        f'<h4>Iteration {harvest.iteration + 1}</h4>{_draft(harvest)}<ul class="pk-list">{phrases}</ul>{rest}'
-    )
+    title = opens(key, harvest.iteration, f"Iteration {harvest.iteration + 1}")
+    return f'<h4>{title}</h4>{_draft(harvest)}<ul class="pk-list">{phrases}</ul>{rest}'
 
 
 def _draft(harvest: Harvest) -> str:
@@ -58,7 +58,17 @@ def _said(token: Token, text: str | None) -> str:
     return "" if text is None else plain(text, f"pk-said{soft}")
 
 
-def _phrase(grown: Grown) -> str:
+def _fate(grown: Grown, key: str) -> str:
+    """Where it was used, each place a link."""
+    if not grown.life.wins:
+        return escape(grown.fate)
+    return ", ".join(
+        f"{opens(key, use.iteration, f'used in {use.iteration + 1}')}, {use.kept} of {use.proposed} kept"
+        for use in grown.life.wins
+    )
+
+
+def _phrase(grown: Grown, key: str) -> str:
     """Key and ribbon; the ribbon is underlined where tokens of it entered the text."""
     verdict = KEPT if grown.life.kept else "idle"
     ribbon = "".join(
@@ -69,5 +79,5 @@ def _phrase(grown: Grown) -> str:
     was = f'{chips(grown.was)}<span class="pk-arrow">became</span>' if grown.was else ""
     return (
         f'<li>{plain(grown.texts[0])}<span class="pk-arrow">→</span>{was}{ribbon} '
-        f'<span class="pk-note">{source}: {escape(grown.fate)}</span></li>'
+        f'<span class="pk-note">{source}: {_fate(grown, key)}</span></li>'
     )

@@ -9,6 +9,7 @@ from phrasekit.theory import Acceptance
 from phrasekit.trace.metrics import measure
 from phrasekit.trace.records import Iteration, Trace
 from phrasekit.trace.summary import counted
+from phrasekit.views.link import run_key
 from phrasekit.views.table import Table
 from phrasekit.views.tokens import KEPT, LATE, MISTAKE
 
@@ -77,12 +78,14 @@ class MatchesInfo:
         survival: one entry per draft position that was ever tested.
         chance: constant chance p that a tested token is accepted; None where none was.
         iterations: of the whole run.
+        key: of the run, for links to its stepper; "" for none.
     """
 
     drafts: tuple[Draft, ...]
     survival: tuple[Survival, ...]
     chance: float | None
     iterations: int
+    key: str = ""
 
     @property
     def sentence(self) -> str:
@@ -143,6 +146,7 @@ def matches_info(trace: Trace) -> MatchesInfo:
         ),
         chance=measured.acceptance_estimate,
         iterations=len(trace.iterations),
+        key=run_key(trace),
     )
 
 

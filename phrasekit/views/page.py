@@ -1,4 +1,4 @@
-"""A run as one HTML file that needs no network: the stepper, the text, the harvest, the numbers."""
+"""A run as one HTML file that needs no network: the stepper, what it shows at one glance, the numbers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from phrasekit.views.escape import escape
 from phrasekit.views.harvest import harvest_info
 from phrasekit.views.harvestlist import draw_harvest
 from phrasekit.views.html import details, fragment, page
+from phrasekit.views.matches import matches_info
+from phrasekit.views.matchesgrid import draw_matches_grid
+from phrasekit.views.pool import pool_info
+from phrasekit.views.poollist import draw_pool_list
 from phrasekit.views.stepper import stepper
 from phrasekit.views.stream import draw_stream, stream_info
 from phrasekit.views.window import window_info
@@ -68,6 +72,12 @@ def _sections(trace: Trace) -> Iterator[str]:
     """What the stepper shows step by step, at one glance; folded away, the tables."""
     text = stream_info(trace)
     yield draw_stream(text).markup + details("Show as table", text.table().html())
+    pool = pool_info(trace)
+    if pool.top:
+        yield draw_pool_list(pool).markup + details("Show as table", pool.table().html())
+    matches = matches_info(trace)
+    if matches.drafts:
+        yield draw_matches_grid(matches).markup + details("Show as table", matches.table().html())
     harvest = harvest_info(trace)
     if harvest.harvests:
         yield draw_harvest(harvest).markup + details("Show as table", harvest.table().html())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from phrasekit.trace.records import Iteration, Trace
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import token_text, visible
+from phrasekit.views.link import run_key
 from phrasekit.views.phrases import Life, held_after, levels, lives, pools
 from phrasekit.views.table import Table
 from phrasekit.views.tokens import compact, quoted, source_name
@@ -87,6 +88,7 @@ class PoolInfo:
         saved: emitted tokens that came out of the pool.
         emitted: emitted tokens.
         winners: phrases that saved a token, shown or not.
+        key: of the run, for links to its stepper; "" for none.
     """
 
     growth: tuple[Growth, ...]
@@ -96,6 +98,7 @@ class PoolInfo:
     saved: int
     emitted: int
     winners: int
+    key: str = ""
 
     @property
     def sources_seen(self) -> tuple[str, ...]:
@@ -173,6 +176,7 @@ def pool_info(trace: Trace, *, top: int = 12) -> PoolInfo:
         saved=sum(life.kept for life in winners),
         emitted=len(trace.tokens),
         winners=len(winners),
+        key=run_key(trace),
     )
 
 

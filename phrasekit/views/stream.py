@@ -11,6 +11,7 @@ from phrasekit.trace.records import DRAFT, KINDS, TARGET, Iteration, Trace
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import visible
 from phrasekit.views.html import Html, chips, lead
+from phrasekit.views.link import opens, run_key
 from phrasekit.views.table import Table
 from phrasekit.views.theme import ROLES
 from phrasekit.views.tokens import ORIGINS, Token, emitted_tokens, node_token, quoted, strip
@@ -48,6 +49,7 @@ class StreamInfo:
         refused: tokens of proposed sequences that did not enter the text, over the whole run.
         forwards: target forwards of the whole run.
         prompt_cut: whether the prompt is longer than shown.
+        key: of the run, for links to its stepper; "" for none.
     """
 
     method: str
@@ -58,6 +60,7 @@ class StreamInfo:
     refused: int
     forwards: int
     prompt_cut: bool = False
+    key: str = ""
 
     @property
     def sentence(self) -> str:
@@ -137,12 +140,13 @@ def stream_info(trace: Trace, *, first: int = 1, refused: bool = True, most: int
         refused=sum(len(chunk.refused) for chunk in every),
         forwards=len(every),
         prompt_cut=len(trace.prompt) > PROMPT_SHOWN,
+        key=run_key(trace),
     )
 
 
 def draw_stream(info: StreamInfo, theme: str = "auto") -> Html:  # noqa: ARG001  (its style follows)
     """Chips with a bracket and a number per iteration; boxes switch origins off."""
-    body = "".join(_drawn(chunk) for chunk in info.chunks)
+    body = "".join(_drawn(chunk, info.key) for chunk in info.chunks)
     prompt = f"{'…' * info.prompt_cut}{''.join(info.prompt)}"
     notes = "".join(f'<p class="pk-note">{line}</p>' for line in _left_out(info))
     return Html(
@@ -187,8 +191,8 @@ def _left_out(info: StreamInfo) -> Iterator[str]:
         yield f"{counted(after, 'iteration')} more not shown: pass first={before + len(info.chunks) + 1}"
 
 
-def _drawn(chunk: Chunk) -> str:
-    number = f'<span class="pk-no" aria-hidden="true">{chunk.iteration + 1}</span>'
+def _drawn(chunk: Chunk, key: str) -> str:
+    number = f'<span class="pk-no">{opens(key, chunk.iteration, str(chunk.iteration + 1))}</span>'
     lost = f'<span class="pk-refused">{chips(chunk.refused)}</span>' if chunk.refused else ""
     return f'<span class="pk-it">{number}{chips(chunk.emitted, breaks=True)}{lost}</span><wbr>'
 

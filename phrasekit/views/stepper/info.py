@@ -8,6 +8,7 @@ from phrasekit.trace import Iteration, Trace, faults, measure
 from phrasekit.trace.records import LOOKUP, PHRASE, SUFFIX, WINDOW
 from phrasekit.trace.summary import counted, summary
 from phrasekit.trace.visible import visible
+from phrasekit.views.link import run_key
 from phrasekit.views.stepper.film import begins, film, round_info
 from phrasekit.views.stepper.phrases import PhraseBook, sizes
 from phrasekit.views.stepper.records import LETTERS, PlainInfo, StepInfo, StepperInfo
@@ -118,6 +119,7 @@ class _Builder:
             finish=_FINISHES[trace.finish_reason],
             plain=None if baseline is None else plain_info(trace, baseline),
             summary=tuple(summary(measure(trace))) if trace.iterations else (),
+            key=run_key(trace),
         )
 
     def _steps(self) -> list[StepInfo]:

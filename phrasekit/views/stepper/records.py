@@ -362,6 +362,7 @@ class StepperInfo:
         plain: the plain run, if there is one.
         summary: the numbers of the run, in words.
         notice: what is wrong with the trace, in words; "" where nothing is.
+        key: of the run, for links from other views.
         schema: version of these records.
     """
 
@@ -380,6 +381,7 @@ class StepperInfo:
     plain: PlainInfo | None = None
     summary: tuple[str, ...] = ()
     notice: str = ""
+    key: str = ""
     schema: int = SCHEMA
 
     def plain_data(self) -> dict[str, Any]:

@@ -2556,6 +2556,32 @@ function port(model) {
   };
 }
 
+// Links of other views name a run and an iteration; steppers of that run follow them.
+const LINK = /^#phrasekit-([0-9a-f]+)-([0-9]+)$/;
+const placed = new Map(); // by element, while it is in the page
+function follow(href) {
+  const [, key, number] = LINK.exec(href) || [];
+  if (!key) return false;
+  for (const [host, view] of placed) {
+    if (!host.isConnected) placed.delete(host);
+    else if (view.root && view.view.info.key === key) {
+      view.go(Number(number) - 1);
+      host.scrollIntoView({ block: "start" });
+      view.root.focus({ preventScroll: true });
+      return true;
+    }
+  }
+  return false;
+}
+function linked(host, view) {
+  if (!placed.size)
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest && event.target.closest("a[href^='#phrasekit-']");
+      if (link && !event.defaultPrevented && follow(link.getAttribute("href"))) event.preventDefault();
+    });
+  placed.set(host, view);
+}
+
 /** Entry of anywidget and Panel: traits `info`, `step`, `selection`, `theme`, the middle two in both directions. */
 export function render({ model, el }) {
   const { read, write, watch } = port(model);
@@ -2572,6 +2598,7 @@ export function render({ model, el }) {
       if (!same(read("selection"), selection)) write("selection", selection);
     },
   });
+  linked(host, view);
   if (read("selection")) view.select(read("selection"));
   const ends = [
     watch("step", () => {
@@ -2606,6 +2633,8 @@ export function boot(css) {
       const el = document.createElement("div");
       shadow.append(style, el);
       host.stepper = mount(el, data.info, { step: data.step, theme: data.theme });
+      linked(host, host.stepper);
+      follow(location.hash); // a page opened by such a link
     }
   };
   all(); // a notebook may attach the output a moment after its scripts ran
