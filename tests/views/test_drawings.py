@@ -33,6 +33,7 @@ from phrasekit.views import (
 from phrasekit.views.figure import PLOTLY_MIME, blend, colors, label, stepped
 from phrasekit.views.html import chip, fragment, plain, style
 from phrasekit.views.table import Table
+from phrasekit.views.link import run_key
 from phrasekit.views.theme import DARK, LIGHT
 from phrasekit.views.tokens import Token
 from tests.strategies import hostile_texts
@@ -205,7 +206,9 @@ def test_window_table_outlines_the_ngram_that_saved_tokens(ahead):
 
 def test_harvest_shows_the_way_from_mistake_to_use(harvested):
     markup = harvest_view(harvested).draw().markup
-    assert markup.index("target says") < markup.index("rejected tail: used in 2, 2 of 2 kept")
+    assert "rejected tail: used in 2, 2 of 2 kept" in parsed(markup).text
+    assert markup.index("target says") < markup.index("used in 2")
+    assert f'href="#phrasekit-{run_key(harvested)}-2"' in markup
     assert "and 1 from committed text, not used" in markup
 
 
@@ -213,7 +216,7 @@ def test_harvest_shows_the_way_from_mistake_to_use(harvested):
 
 OUR_TAGS = re.compile(r"</?b>|<br>|</?s>|<span style='color:#[0-9A-F]{6}'>|</span>")
 MARKUP = {"span", "i", "br", "wbr", "b", "div", "p", "h4", "label", "input", "style", "ul", "li", "details"}
-MARKUP |= {"summary", "table", "thead", "tbody", "tr", "th", "td"}
+MARKUP |= {"summary", "table", "thead", "tbody", "tr", "th", "td", "a"}
 
 
 class Tags(HTMLParser):
@@ -221,11 +224,12 @@ class Tags(HTMLParser):
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
-        self.tags, self.attributes, self.text = set(), set(), ""
+        self.tags, self.attributes, self.text, self.links = set(), set(), "", set()
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.links |= {value for name, value in attrs if name in ("href", "src")}
 
     def handle_data(self, data):
         self.text += data
@@ -291,6 +295,7 @@ def test_hostile_text_is_text_on_every_page(name, hostile):
     found = parsed(markup)
     assert found.tags <= MARKUP
     assert not {attribute for attribute in found.attributes if attribute.startswith("on")} - {"open"}
+    assert all(re.fullmatch(r"#phrasekit-[0-9a-f]{12}-[0-9]+", link) for link in found.links)
     assert not set("\u202e\u2066\x00\x1b") & set(markup)
     markup.encode("utf-8")
 
