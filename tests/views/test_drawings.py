@@ -32,8 +32,8 @@ from phrasekit.views import (
 )
 from phrasekit.views.figure import PLOTLY_MIME, blend, colors, label, stepped
 from phrasekit.views.html import chip, fragment, plain, style
-from phrasekit.views.table import Table
 from phrasekit.views.link import run_key
+from phrasekit.views.table import Table
 from phrasekit.views.theme import DARK, LIGHT
 from phrasekit.views.tokens import Token
 from tests.strategies import hostile_texts
