@@ -15,8 +15,8 @@ from tests import models
 from tests.equality import check
 from tests.runs import decode, poisoned, wander
 
-TOKENS = 160
-LONG = 450  # where acceptance is so high that tokens are cheap
+TOKENS = 132
+LONG = 360  # where acceptance is so high that tokens are cheap
 SPECULATIVE = [name for name in METHODS if name != "vanilla"]
 SAMPLED = (
     {"temperature": 0.8, "seed": 11},
