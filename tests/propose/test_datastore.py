@@ -219,10 +219,11 @@ def test_a_store_knows_the_prompts_it_was_built_from():
 
 def test_marks_go_with_their_last_document():
     store = Datastore(capacity=64)
-    for number in range(12):
-        store.add([number] * 7, source=prompt_mark([number % 5]))
+    for number in range(30):  # every mark has two documents, one behind the other
+        store.add([number] * 7, source=prompt_mark([number // 2]))
         first = number + 1 - store.documents
-        assert store.sources == {prompt_mark([n % 5]) for n in range(first, number + 1)}
+        assert store.sources == {prompt_mark([n // 2]) for n in range(first, number + 1)}
+    assert not store.saw([0])
 
 
 def test_marks_are_the_same_on_every_machine_and_differ():

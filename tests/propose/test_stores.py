@@ -142,6 +142,15 @@ def test_one_wrong_byte_anywhere_is_refused_or_changes_nothing(file, store, wron
     assert outcomes.count("refused") > 0.6 * len(outcomes)
 
 
+def test_the_checksum_covers_the_header_too(tmp_path):
+    save_store(small_datastore(), tmp_path / "s")
+    content = (tmp_path / "s").read_bytes()
+    assert content.count(b"256,") == 1  # the capacity
+    (tmp_path / "s").write_bytes(content.replace(b"256,", b"257,"))
+    with pytest.raises(StoreFormatError, match="the checksum must be that of the content"):
+        load(tmp_path / "s")
+
+
 @settings(max_examples=150)
 @given(data=st.data(), form=st.sampled_from(list(FORMS)))
 def test_a_corrupted_file_is_refused_or_changes_nothing(folder, data, form):
