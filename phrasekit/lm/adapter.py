@@ -19,7 +19,7 @@ from torch import Tensor
 from phrasekit.errors import UnsupportedModelError
 from phrasekit.lm.cache import TreeCache
 from phrasekit.lm.lean import LeanForward
-from phrasekit.lm.mask import full_mask, sliding_mask
+from phrasekit.lm.mask import REMEMBERED_ROWS, full_mask, offsets, sliding_mask
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 EXACT_ATTENTION = ("sdpa", "eager")
@@ -75,17 +75,16 @@ class Adapter:
         self,
         tokens: list[int],
         parents: tuple[int, ...],
-        depths: tuple[int, ...],
         cache: TreeCache,
         keep: int | list[int],
     ) -> Tensor:
         """Logits of the last `keep` rows, or of the rows listed, on the model's device."""
         ids = torch.tensor(tokens, device=self.device)
-        positions = torch.tensor(depths, device=self.device) + cache.length
-        wanted = keep if isinstance(keep, int) else torch.tensor(keep, device=self.device)
+        positions = self._positions(parents, cache.length)
         if self.lean is not None:
             hidden = self.lean.forward(ids, positions, self._masks_by_window(parents, cache.length), cache)
-            return self.lean.head(hidden[-keep:] if isinstance(keep, int) else hidden[wanted])
+            return self.lean.head(self._kept(hidden, keep))
+        wanted = keep if isinstance(keep, int) else torch.tensor(keep, device=self.device)
         output = self.model(
             input_ids=ids[None],
             attention_mask=self._masks(parents, cache.length),
@@ -95,9 +94,7 @@ class Adapter:
             **({"logits_to_keep": wanted} if self.keeps_logits else {}),
         )
         logits: Tensor = output.logits[0]
-        if self.keeps_logits:
-            return logits
-        return logits[-keep:] if isinstance(keep, int) else logits[wanted]
+        return logits if self.keeps_logits else self._kept(logits, keep)
 
     def refresh(self) -> None:
         """Take note of weights, hooks or places that changed since the last sequence."""
@@ -109,6 +106,16 @@ class Adapter:
         embedding = self.model.get_input_embeddings()
         self.device = _runs_on(embedding) or embedding.weight.device
         self.dtype = embedding.weight.dtype
+
+    def _positions(self, parents: tuple[int, ...], cached: int) -> Tensor:
+        if len(parents) <= REMEMBERED_ROWS:
+            return offsets(parents, self.device) + cached
+        return offsets.__wrapped__(parents, self.device) + cached
+
+    def _kept(self, rows: Tensor, keep: int | list[int]) -> Tensor:
+        if not isinstance(keep, int):
+            return rows[torch.tensor(keep, device=self.device)]
+        return rows if keep == len(rows) else rows[-keep:]
 
     def _masks(self, parents: tuple[int, ...], cached: int) -> Tensor | dict[str, Tensor]:
         masks = {kind: self._mask(kind, parents, cached) for kind in self.layer_kinds}

@@ -52,13 +52,15 @@ class TreeLayer(CacheLayerMixin):
         self.keys[:, :, : self.length] = old_keys[:, :, : self.length]
         self.values[:, :, : self.length] = old_values[:, :, : self.length]
 
-    def commit(self, rows: Tensor, count: int) -> None:
-        """Gather `rows` (offsets behind `length`) to the front of the written part; keep `count`."""
+    def commit(self, rows: Tensor, first: int, end: int) -> None:
+        """Gather `rows` into places `first` to `end`, all of them offsets behind `length`."""
         if self.is_initialized:
-            source = rows.to(self.keys.device) + self.length
-            end = self.length + count
-            self.keys[:, :, self.length : end] = self.keys.index_select(2, source)
-            self.values[:, :, self.length : end] = self.values.index_select(2, source)
+            source, place = (
+                rows.to(self.keys.device) + self.length,
+                slice(self.length + first, self.length + end),
+            )
+            self.keys[:, :, place] = self.keys.index_select(2, source)
+            self.values[:, :, place] = self.values.index_select(2, source)
 
     def get_seq_length(self) -> int:
         """Committed rows."""
@@ -88,16 +90,23 @@ class TreeCache(Cache):
         """Keep the written rows at these offsets behind `length`, in this order; forget the rest."""
         count = len(rows)
         if rows != list(range(count)):  # a leading chain already lies in place
-            index = torch.tensor(rows)
-            for layer in self.layers:
-                layer.commit(index, count)
+            self._gather(rows)
         self._set_length(self.length + count)
 
     def crop(self, length: int) -> None:
         """Forget every row from `length` on."""
         if not 0 <= length <= self.length:
             raise ValueError(f"crop needs 0 <= length <= {self.length} (rows committed), but got {length}")
-        self._set_length(length)
+        if length < self.length:
+            self._set_length(length)
+
+    @torch.inference_mode()
+    def _gather(self, rows: list[int]) -> None:
+        # what leads already lies in place
+        first = next(place for place, row in enumerate(rows) if row != place)
+        index = torch.tensor(rows[first:])
+        for layer in self.layers:
+            layer.commit(index, first, len(rows))
 
     def _set_length(self, length: int) -> None:
         self.length = length

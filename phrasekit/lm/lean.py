@@ -71,7 +71,7 @@ class LeanForward:
         self._embedding = model.model.embed_tokens.weight
         self._last_norm = _norm(model.model.norm)
         self._head = model.lm_head.weight
-        self._rotary: tuple[Tensor, Tensor] | None = None
+        self._rotary: Tensor | None = None  # a row a position: cosine and signed sine
 
     @classmethod
     def recognise(cls, model: Any) -> LeanForward | None:
@@ -131,18 +131,19 @@ class LeanForward:
         return F.linear(mixed[0].transpose(0, 1).flatten(1), *block.out)
 
     def _rotation(self, positions: Tensor, reach: int) -> tuple[Tensor, Tensor]:
-        """Cosine and signed sine `[rows, head_dim]` from tables that grow by doubling."""
+        """Cosine and signed sine `[rows, head_dim]` from a table that grows by doubling."""
         weight = self._embedding
         deepest = max(
             reach, int(self.model.config.max_position_embeddings or 0) if self._rotary is None else 0
         )
-        if self._rotary is None or len(self._rotary[0]) < reach:
+        if self._rotary is None or self._rotary.shape[0] < reach:
             every = torch.arange(2 * deepest, device=weight.device)[None]
             cos, sin = self.model.model.rotary_emb(weight[:1], every)
             sign = torch.ones_like(sin[0, 0])
             sign[: self.head_dim // 2] = -1
-            self._rotary = cos[0], sin[0] * sign
-        return self._rotary[0][positions], self._rotary[1][positions]
+            self._rotary = torch.cat((cos[0], sin[0] * sign), dim=-1)
+        cosine, sine = F.embedding(positions, self._rotary).chunk(2, dim=-1)
+        return cosine, sine
 
 
 def _block(layer: Any) -> Block:

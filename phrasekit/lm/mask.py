@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 REMEMBERED_ROWS = 128  # larger shapes are prompts: seldom the same twice, and heavy to keep
 
@@ -44,20 +45,25 @@ def depths(parents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
+def offsets(parents: tuple[int, ...], device: torch.device) -> Tensor:
+    """`depths` on a device; not to be changed."""
+    with torch.inference_mode(False):  # remembered beyond the forward that asks first
+        return torch.tensor(depths(parents), device=device)
+
+
 @lru_cache(maxsize=256)
-def blocked(parents: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+def blocked(parents: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Additive `[q, q]` form of `ancestors`: 0 where a row may look, the dtype's minimum elsewhere."""
     seen = ancestors(parents) if len(parents) <= REMEMBERED_ROWS else ancestors.__wrapped__(parents)
-    return torch.zeros(len(parents), len(parents), dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
+    shape = len(parents), len(parents)
+    return torch.zeros(shape, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min).to(device)
 
 
 def full_mask(parents: tuple[int, ...], cached: int, *, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Additive `[1, 1, q, cached + q]` mask for layers that see the whole context."""
-    rows = len(parents)
-    mask = torch.zeros(1, 1, rows, cached + rows, dtype=dtype, device=device)
-    block = blocked if rows <= REMEMBERED_ROWS else blocked.__wrapped__
-    mask[0, 0, :, cached:] = block(parents, dtype).to(device, non_blocking=True)
-    return mask
+    block = (blocked if len(parents) <= REMEMBERED_ROWS else blocked.__wrapped__)(parents, dtype, device)
+    return F.pad(block, (cached, 0))[None, None]
 
 
 def sliding_mask(

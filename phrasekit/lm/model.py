@@ -12,7 +12,6 @@ from torch import Tensor
 
 from phrasekit.lm.adapter import Adapter
 from phrasekit.lm.cache import TreeCache
-from phrasekit.lm.mask import depths
 from phrasekit.lm.probe import verify_trees
 
 PREFILL_ROWS = 512  # longer prompts go in pieces, so that no mask is larger than this many rows
@@ -108,7 +107,6 @@ class Session:
         keep = 1 + len(tokens) if rows is None else [row + root for row in rows]
         return self._rows([*pending, *tokens], shape, keep=keep)
 
-    @torch.inference_mode()
     def commit(self, pending: int, path: Sequence[int]) -> None:
         """Keep the cache rows of the last forward's pending tokens and of the nodes on `path`."""
         self.cache.commit([*range(pending), *(pending + node for node in path)])
@@ -119,5 +117,6 @@ class Session:
 
     def _rows(self, tokens: list[int], parents: tuple[int, ...], keep: int | list[int]) -> Tensor:
         with self.model.lock:
-            logits = self.model.adapter.forward(tokens, parents, depths(parents), self.cache, keep)
-        return logits[:, : self.model.vocabulary]
+            logits = self.model.adapter.forward(tokens, parents, self.cache, keep)
+        size = self.model.vocabulary
+        return logits if logits.shape[-1] == size else logits[:, :size]

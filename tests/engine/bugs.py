@@ -7,12 +7,13 @@ PR#30311), masks wrong below the diagonal (FastDeploy PR#3514).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
 
-from phrasekit.lm import adapter, model
+from phrasekit.lm import adapter
+from phrasekit.lm.adapter import Adapter
 from phrasekit.lm.cache import TreeCache
 from phrasekit.lm.mask import depths
 
@@ -36,14 +37,12 @@ def mask_ignored(patch: pytest.MonkeyPatch) -> None:
 
 def positions_by_row(patch: pytest.MonkeyPatch) -> None:
     """Rows are numbered in order of appearance: right for chains, wrong for trees."""
-    patch.setattr(model, "depths", lambda parents: tuple(range(len(parents))))
+    _place(patch, lambda parents: range(len(parents)))
 
 
 def positions_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Every row but the first stands one too far."""
-    patch.setattr(
-        model, "depths", lambda parents: tuple(d + (row > 0) for row, d in enumerate(depths(parents)))
-    )
+    _place(patch, lambda parents: [d + (row > 0) for row, d in enumerate(depths(parents))])
 
 
 def compaction_skipped(patch: pytest.MonkeyPatch) -> None:
@@ -55,6 +54,12 @@ def neighbours_kept(patch: pytest.MonkeyPatch) -> None:
     """Rows are gathered from one place too early."""
     right = TreeCache.commit
     patch.setattr(TreeCache, "commit", lambda self, rows: right(self, [max(0, row - 1) for row in rows]))
+
+
+def _place(patch: pytest.MonkeyPatch, places: Callable[[tuple[int, ...]], Sequence[int]]) -> None:
+    patch.setattr(
+        Adapter, "_positions", lambda self, parents, cached: torch.tensor(list(places(parents))) + cached
+    )
 
 
 def _widen(patch: pytest.MonkeyPatch, seen: Callable[[tuple[int, ...]], torch.Tensor]) -> None:

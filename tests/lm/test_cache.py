@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phrasekit.lm import LanguageModel
-from phrasekit.lm.cache import TreeCache
+from phrasekit.lm.cache import TreeCache, TreeLayer
 from tests import models
 from tests.models import PROMPT, VOCABULARY
 
@@ -211,3 +211,20 @@ def test_logits_are_cut_to_the_vocabulary():
     assert session.forward([4], [5], [-1]).shape == (2, 80)
     assert model.vocabulary == 80
     assert LanguageModel(model.model, vocabulary=10**6).vocabulary == VOCABULARY
+
+
+@pytest.mark.parametrize("path", [[0, 1, 2, 3], [0, 1, 3], [1], [0, 2, 3], []])
+def test_only_what_is_not_in_place_is_moved(path, monkeypatch):
+    cache, moved = TreeCache(LAYERS, 8), []
+    write(cache, [0.0, 1.0, 2.0, 3.0])
+    right = TreeLayer.commit
+    monkeypatch.setattr(
+        TreeLayer,
+        "commit",
+        lambda self, rows, first, end: (moved.append(rows.tolist()), right(self, rows, first, end))[1],
+    )
+    cache.commit(path)
+    assert kept(cache) == [float(row) for row in path]
+    assert moved == LAYERS * [[row for place, row in enumerate(path) if row != place]] * (
+        path != list(range(len(path)))
+    )
