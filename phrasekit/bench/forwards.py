@@ -64,7 +64,7 @@ class ForwardMeter:
         with ExitStack() as stack:
             for model, note in ((pair.target, target), (pair.draft, draft), (pair.smaller, smaller)):
                 if model is not None:
-                    stack.enter_context(self._hooked(model, note))
+                    stack.enter_context(self.hooked(model, note))
             yield seen
 
     def _spend(self, seen: Forwards, seconds: float) -> None:
@@ -72,7 +72,8 @@ class ForwardMeter:
             seen.seconds += seconds
 
     @contextmanager
-    def _hooked(self, model: LanguageModel, note: Callable[[float], None]) -> Iterator[None]:
+    def hooked(self, model: LanguageModel, note: Callable[[float], None]) -> Iterator[None]:
+        """Tell `note` the seconds of every forward of one model in the block."""
         clock, started = self._clock, 0.0
 
         def before(*_: Any) -> None:

@@ -115,6 +115,7 @@ def report_family(
     *,
     repeats: int,
     recording: Mapping[str, float | None] | None = None,
+    strict: Mapping[str, float | None] | None = None,
     heat: Mapping[str, float] | None = None,
 ) -> FamilyReport:
     """Derive the report of one family from its samples.
@@ -125,8 +126,10 @@ def report_family(
     names = {contender.name for contender in contenders} - outcome.failures.keys()
     reference = next((name for name in (GENERATE, PLAIN) if name in names), contenders[0].name)
     table = Table(outcome, reference=reference)
-    costs = recording or {}
-    standings = tuple(table.standing(one, recording=costs.get(one.name)) for one in contenders)
+    costs, own = recording or {}, strict or {}
+    standings = tuple(
+        table.standing(one, recording=costs.get(one.name), strict=own.get(one.name)) for one in contenders
+    )
     return FamilyReport(
         family=family,
         tasks=tuple(tasks),

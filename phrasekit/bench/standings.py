@@ -41,6 +41,7 @@ class Standing:
         prompts: prompts measured.
         metrics: of all counted runs together, for phrasekit's own methods.
         recording: share of an iteration spent on making records; None where not measured.
+        strict: share of the time outside the models' layers and heads; None where not measured.
         failure: why it left, "" if it did not.
     """
 
@@ -58,6 +59,7 @@ class Standing:
     prompts: int = 0
     metrics: Metrics | None = None
     recording: float | None = None
+    strict: float | None = None
     failure: str = ""
 
     @property
@@ -106,7 +108,9 @@ class Table:
         self._speeds = {name: _by_repeat(samples) for name, samples in self._by_name.items()}
         self._right = {sample.task: sample.tokens for sample in reversed(self._by_name.get(reference, []))}
 
-    def standing(self, contender: Contender, *, recording: float | None = None) -> Standing:
+    def standing(
+        self, contender: Contender, *, recording: float | None = None, strict: float | None = None
+    ) -> Standing:
         """The numbers of one contender."""
         name = contender.name
         samples = self._by_name.get(name, [])
@@ -128,6 +132,7 @@ class Table:
             prompts=len({sample.task for sample in samples}),
             metrics=merged([sample.metrics for sample in samples if sample.metrics]),
             recording=recording,
+            strict=strict,
             failure=self._failures.get(name, ""),
         )
 

@@ -15,10 +15,11 @@ from phrasekit.bench.recording import recording_share
 from phrasekit.bench.report import FamilyReport, Report, report_family
 from phrasekit.bench.runner import Progress, Runner, synchronizer
 from phrasekit.bench.samples import Outcome
+from phrasekit.bench.strict import strict_share
 from phrasekit.lm import Pair
 
 CLOCKS: Mapping[str, Clock] = {"wall": perf_counter, "cpu": process_time}
-RECORDED = 3  # prompts on which the cost of recording is measured
+RECORDED = 3  # prompts on which the cost of recording and of all own work is measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class Suite:
         heat: of the counted prompts, how many a peer's fastest setting is found on; 0 races all settings.
         max_new_tokens: limit.
         chat: put prompts through the chat template.
-        recording: measure what records cost, in a pass of its own.
+        recording: measure what records and all own work cost, in passes of their own.
         clock: "wall", or "cpu" for seconds of processor time: with one thread that tells something even
             where others keep the cores busy.
     """
@@ -121,21 +122,37 @@ class Suite:
         else:
             outcome = start(heat.entered, tasks, self.repeats).run()
             outcome = replace(outcome, failures={**heat.failures, **outcome.failures})
-        costs = {} if outcome.partial else self._recording(heat.entered, tasks, outcome.failures)
+        costs, own = (
+            ({}, {}) if outcome.partial else self._own_work(pair, heat.entered, tasks, outcome.failures)
+        )
         left = [one for one in contenders if one in heat.entered or one.name in outcome.failures]
         return report_family(
-            family, left, tasks, outcome, repeats=self.repeats, recording=costs, heat=heat.speeds
+            family,
+            left,
+            tasks,
+            outcome,
+            repeats=self.repeats,
+            recording=costs,
+            strict=own,
+            heat=heat.speeds,
         )
 
-    def _recording(
-        self, contenders: Sequence[Contender], tasks: Sequence[Task], failures: Mapping[str, str]
-    ) -> dict[str, float | None]:
+    def _own_work(
+        self,
+        pair: Pair,
+        contenders: Sequence[Contender],
+        tasks: Sequence[Task],
+        failures: Mapping[str, str],
+    ) -> tuple[dict[str, float | None], dict[str, float | None]]:
+        """What records cost, and what everything outside the models costs, by name."""
         costs: dict[str, float | None] = {}
+        own: dict[str, float | None] = {}
         ours = [one for one in contenders if one.origin == OURS and one.name not in failures]
         if self.recording:
             try:
                 for one in ours:
                     costs[one.name] = recording_share(one, tasks[:RECORDED])
+                    own[one.name] = strict_share(one, pair, tasks[:RECORDED], clock=CLOCKS[self.clock])
             except KeyboardInterrupt:
                 pass  # everything else is measured; go on to the report
-        return costs
+        return costs, own

@@ -196,12 +196,14 @@ _DETAILS: Mapping[str, Cell] = {
     "target": _detail(_share_of_time(lambda metrics: metrics.target_ms)),
     "draft": _detail(_share_of_time(lambda metrics: metrics.draft_ms)),
     "own work": _detail(lambda metrics: _percent(metrics.overhead_share)),
+    "strictly": lambda one: _percent(one.strict),
     "recording": lambda one: _percent(one.recording),
 }
 _DETAILS_LEGEND = (
     "A accepted of a draft, bonus excluded · #Match right at their place, accepted or not\n"
     "Â kept of the best suffix · c drafted tokens per draft forward · rows fed to a target forward\n"
     "target, draft, own work shares of the iterations' time; masks count with the forward they are for\n"
+    "strictly all outside the models' layers and heads: own work with masks, ids, positions and picks\n"
     "recording share of an iteration spent on its records"
 )
 _SWEEP: Mapping[str, Cell] = {

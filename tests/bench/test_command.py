@@ -42,11 +42,12 @@ def test_a_small_run_end_to_end(call, tmp_path):
     assert standings["ouroboros"]["settings"]["knobs"]["gamma"] == 3
     assert 0 < standings["ouroboros"]["outside"] < 1
     assert 0 < standings["ouroboros"]["recording"] < 1
+    assert 0 < standings["ouroboros"]["strict"] < 1
     assert standings["ouroboros"]["metrics"]["draft_forwards"] > 0
     assert standings["assisted-3"]["draft_forwards_per_token"] > 0
     assert read["environment"]["threads"] == torch.get_num_threads()
     assert len(list(tmp_path.glob("a-*.jsonl"))) == 5
-    for shown in ("ouroboros is", "× generate", "recording", "yes"):
+    for shown in ("ouroboros is", "× generate", "recording", "strictly", "yes"):
         assert shown in result.output
 
 
