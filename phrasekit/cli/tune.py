@@ -240,6 +240,8 @@ def _show(tuning: Tuning, request: Request, forms: Sequence[str]) -> None:
     if verdict is None:
         return
     say(console, verdict.sentence)
+    if verdict.prediction is not None:
+        say(console, verdict.prediction.sentence)
     if not verdict.speculate:
         return
     from phrasekit.tune import Setting, exports

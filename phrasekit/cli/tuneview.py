@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from phrasekit.tune.verdict import Standing
 
 LIVE_TRIALS = 16  # rows of the table while the search runs
-SHADES = ("grey42", "grey62", "grey82", "bold")  # slow to fast; the numbers say the same
+SHADES = ("dim", "dim", "", "bold")  # slow to fast; the numbers say the same
 LEGEND = (
     "speed: plain = 1, median of the repeats · η: tokens per target forward · c: tokens per draft forward · "
     "same: output as plain decoding"

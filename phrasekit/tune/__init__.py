@@ -13,13 +13,14 @@ from phrasekit.tune.heat import HeatInfo, heat_info
 from phrasekit.tune.prompts import bundled, encode_prompts
 from phrasekit.tune.records import Progress, TrialRecord
 from phrasekit.tune.report import TuneReport, report_of
-from phrasekit.tune.tuning import Tuning
+from phrasekit.tune.tuning import Options, Tuning
 from phrasekit.tune.verdict import Verdict
 
 __all__ = [
     "PAPER",
     "CostTable",
     "HeatInfo",
+    "Options",
     "Plan",
     "Progress",
     "Setting",

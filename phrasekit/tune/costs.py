@@ -256,6 +256,16 @@ class Prediction:
     rows: float
     draft: float | None
 
+    @property
+    def sentence(self) -> str:
+        """What the cost table lets one expect, in a sentence."""
+        draft = "" if self.draft is None else f", a draft forward {self.draft:.2f} of it"
+        equation = "" if self.equation is None else f"{self.equation:.2f} times as fast by Eq. 6, "
+        return (
+            f"By the cost table a target forward here takes {self.rows:.2f} of one over a single row{draft}: "
+            f"{equation}{self.forwards:.2f} times if forwards were all that takes time."
+        )
+
 
 def predict(table: CostTable, metrics: Metrics, work: Work) -> Prediction | None:
     """Hold measured acceptance against the cost table; None where a run has no second iteration.

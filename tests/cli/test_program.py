@@ -30,7 +30,7 @@ print("done")
 
 
 def test_help_and_traces_need_no_torch(recorded):
-    commands = "demo generate step compare methods trace"
+    commands = "demo generate step compare methods trace tune"
     run = subprocess.run(
         [sys.executable, "-c", HELP, str(recorded), commands], capture_output=True, text=True, check=False
     )

@@ -121,12 +121,17 @@ def test_predictions_are_eq_6_and_the_time_of_all_forwards(pair):
         t_target=one,
     )
     assert found.equation == pytest.approx(expected)
+    assert f"{expected:.2f} times as fast by Eq. 6" in found.sentence
 
 
 def test_plain_decoding_is_predicted_to_be_itself(pair):
     run = generate(pair, list(models.PROMPT), method="vanilla", max_new_tokens=8)
     found = predict(TABLE, measure(run.trace), Work.of(run.trace))
     assert (found.forwards, found.equation, found.draft) == (pytest.approx(1.0), None, None)
+    assert found.sentence == (
+        "By the cost table a target forward here takes 1.00 of one over a single row: 1.00 times if forwards "
+        "were all that takes time."
+    )
 
 
 def test_a_run_of_one_iteration_predicts_nothing(pair):
