@@ -145,8 +145,9 @@ def stream_info(trace: Trace, *, first: int = 1, refused: bool = True, most: int
 
 
 def draw_stream(info: StreamInfo, theme: str = "auto") -> Html:  # noqa: ARG001  (its style follows)
-    """Chips with a bracket and a number per iteration; boxes switch origins off."""
-    body = "".join(_drawn(chunk, info.key) for chunk in info.chunks)
+    """Chips with a bracket and a number per iteration; boxes switch origins off, or shade by gain."""
+    most = max((len(chunk.emitted) for chunk in info.chunks), default=1)
+    body = "".join(_drawn(chunk, info.key, most) for chunk in info.chunks)
     prompt = f"{'…' * info.prompt_cut}{''.join(info.prompt)}"
     notes = "".join(f'<p class="pk-note">{line}</p>' for line in _left_out(info))
     return Html(
@@ -191,10 +192,11 @@ def _left_out(info: StreamInfo) -> Iterator[str]:
         yield f"{counted(after, 'iteration')} more not shown: pass first={before + len(info.chunks) + 1}"
 
 
-def _drawn(chunk: Chunk, key: str) -> str:
+def _drawn(chunk: Chunk, key: str, most: int) -> str:
     number = f'<span class="pk-no">{opens(key, chunk.iteration, str(chunk.iteration + 1))}</span>'
     lost = f'<span class="pk-refused">{chips(chunk.refused)}</span>' if chunk.refused else ""
-    return f'<span class="pk-it">{number}{chips(chunk.emitted, breaks=True)}{lost}</span><wbr>'
+    gain = f' style="--gain:{100 * len(chunk.emitted) // max(1, most)}%"'
+    return f'<span class="pk-it"{gain}>{number}{chips(chunk.emitted, breaks=True)}{lost}</span><wbr>'
 
 
 def _legend(info: StreamInfo) -> str:
@@ -214,4 +216,7 @@ def _legend(info: StreamInfo) -> str:
             ("off", "wrong after it"),
         ):
             entries.append(f'<span><span class="pk-t draft {verdict}">a</span> {words}</span>')
+    entries.append(
+        '<label><input type="checkbox" class="pk-f-gain">shade by tokens per target forward instead</label>'
+    )
     return f'<div class="pk-legend">{"".join(entries)}</div>'

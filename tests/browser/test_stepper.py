@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import escape
 
 import pytest
 
@@ -10,7 +11,7 @@ from phrasekit.trace import Trace
 from phrasekit.views.stepper import stepper_html, stepper_info
 from phrasekit.views.stepper.page import script, style
 from phrasekit.views.stepper.records import StepperInfo
-from tests.views.stepper_traces import hostile, large, plain_of, story
+from tests.views.stepper_traces import hostile, large, plain_of, rounds, story
 
 
 @pytest.fixture
@@ -178,6 +179,29 @@ def test_the_legend_fades_what_is_clicked(opened):
     assert entry.get_attribute("aria-pressed") == "true"
 
 
+def test_the_text_can_be_shaded_by_what_a_forward_brought(opened):
+    opened.press("End")
+    shade = opened.get_by_role("button", name="Shade the text by tokens per target forward")
+    shade.click()
+    assert shade.get_attribute("aria-pressed") == "true"
+    opened.wait_for_timeout(250)
+    colours = opened.locator(".it .line").evaluate_all(
+        "all => all.map((line) => getComputedStyle(line.querySelector('.tk')).backgroundColor)"
+    )
+    assert colours[1] != colours[0]  # 4 tokens for one forward, and 3
+    assert opened.locator(".it").evaluate_all(
+        "all => all.map((one) => one.style.getPropertyValue('--gain'))"
+    ) == [
+        "75%",
+        "100%",
+    ]
+    shade.click()
+    opened.wait_for_timeout(250)
+    assert opened.locator(".it .tk.draft").first.evaluate("el => getComputedStyle(el).backgroundColor") == (
+        "rgb(196, 229, 247)"
+    )
+
+
 def test_play_steps_until_the_end_and_space_pauses(opened):
     opened.clock.install()
     opened.press("Space")
@@ -321,6 +345,55 @@ def test_copied_text_is_the_text(show):
     assert copied == "def f(x):\n    return"
 
 
+def test_it_works_in_a_frame_that_may_only_run_scripts(show):
+    """How Colab and other front ends fence off an output."""
+    inner = escape(f"<!doctype html><body>{stepper_html(story())}")
+    page = show(
+        f'<!doctype html><iframe sandbox="allow-scripts" width="1000" height="2000" srcdoc="{inner}"></iframe>'
+    )
+    frame = page.frame_locator("iframe")
+    frame.get_by_label("Next iteration").click()
+    assert frame.locator(".count b").inner_text() == "2"
+    frame.locator(".comb .tk.suffix").first.hover()
+    assert "pool phrase behind the draft" in frame.locator(".tip").inner_text()
+
+
+def test_what_is_out_of_sight_follows(show):
+    page = show(stepper_html(large(iterations=6, suffixes=2, length=4), page=True), width=420)
+    page.set_viewport_size({"width": 420, "height": 500})
+    page.wait_for_timeout(100)
+    page.press("Shift+ArrowRight")
+    late = "() => [...document.querySelector('[data-phrasekit-stepper]').stepper.view.late]"
+    assert "clock" in page.evaluate(late)
+    page.wait_for_timeout(500)
+    assert page.evaluate(late) == []
+    page.press("Shift+ArrowRight")
+    page.evaluate(
+        "document.querySelector('[data-phrasekit-stepper]').shadowRoot.querySelector('.clock').scrollIntoView()"
+    )
+    page.wait_for_function(
+        "!document.querySelector('[data-phrasekit-stepper]').stepper.view.late.has('clock')"
+    )
+    assert page.locator(".runsay").count() or page.locator(".clock p").inner_text().startswith("Up to here")
+
+
+def test_a_round_shows_both_lanes_and_what_goes_on(show):
+    page = show(stepper_html(rounds(), step=1, baseline=plain_of(rounds()), page=True))
+    assert "4.0 ms both" in page.locator(".clock svg").first.text_content()
+    assert page.locator(".film .o .tk").evaluate_all("all => all.map((one) => one.className)") == [
+        "tk retrieved ok",
+        "tk retrieved ok",
+        "tk draft",
+    ]
+    page.locator(".comb .tk.guide").first.hover()
+    assert "retrieved for the target" in page.locator(".tip").inner_text()
+    page.locator(".comb [data-key='n:0']").hover()
+    assert "retrieved from rejected drafts, in the iteration before" in page.locator(".tip").inner_text()
+    page.press("Shift+ArrowRight")
+    assert page.locator(".film .o .tk.off").count() == 1
+    assert page.locator(".clock .both").count() == 0
+
+
 def test_two_cells_do_not_collide(show):
     both = stepper_html(story()) + stepper_html(story(), step=1, theme="dark")
     page = show(f"<!doctype html><body>{both}")
@@ -369,10 +442,11 @@ def test_data_of_another_version_says_so(show):
 
 
 @pytest.mark.slow
-def test_a_step_is_quick_on_a_large_trace(show):
+@pytest.mark.parametrize("width", [420, 1400])
+def test_a_step_is_quick_on_a_large_trace(show, width):
     """CPU time of a step, style, layout and paint included, on a machine that may be shared."""
     trace = large()
-    page = show(stepper_html(trace, step=199, baseline=plain_of(trace), page=True))
+    page = show(stepper_html(trace, step=199, baseline=plain_of(trace), page=True), width=width)
     page.root().wait_for()
     session = page.context.new_cdp_session(page.page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})

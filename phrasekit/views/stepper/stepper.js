@@ -359,7 +359,7 @@ class Stepper {
 
   restore(faded, open) {
     if (!this.part) return;
-    for (const entry of this.part.legend.querySelectorAll("button"))
+    for (const entry of this.part.legend.querySelectorAll("[data-filter]"))
       if (faded.has(entry.dataset.filter)) this.fade(entry.dataset.filter, entry);
     for (const name of open) if (this.part["twin-" + name]) this.part["twin-" + name].parentNode.open = true;
   }
@@ -700,6 +700,11 @@ class Stepper {
           ),
         ),
       h("p.s.q.lgn", null, "Click an entry to fade its tokens."),
+      h(
+        "button.more.lgn",
+        { type: "button", "aria-pressed": "false", onclick: (event) => this.shade(event.currentTarget) },
+        "Shade the text by tokens per target forward",
+      ),
     ]);
   }
   fade(id, entry) {
@@ -707,6 +712,12 @@ class Stepper {
     if (off) this.faded.add(id);
     entry.setAttribute("aria-pressed", String(!off));
     this.root.classList.toggle("f-" + id, off);
+  }
+
+  shade(button) {
+    // probabilities are not in a trace; how far one forward got is
+    const on = this.root.classList.toggle("by-gain");
+    button.setAttribute("aria-pressed", String(on));
   }
 
   // ---- events -----------------------------------------------------------------------------------------------------
@@ -1131,10 +1142,14 @@ class Stepper {
       );
     return (this.texts[q] = h(
       "span.it",
-      null,
+      { style: `--gain:${Math.round((100 * emitted.length) / this.mostOut())}%` },
       h("span.line", null, out),
       lost.length ? h("span.gone", null, h("span.lab", null, "thrown away"), lost) : null,
     ));
+  }
+  mostOut() {
+    this.most = this.most || Math.max(...this.info.steps.map((step) => step.emitted.length));
+    return this.most;
   }
   textChip(t, cls, key, phrase, words, most = 60) {
     const node = this.chip(t, cls, { copy: true, most, words });
@@ -1625,7 +1640,7 @@ class Stepper {
     );
     const L = clamp(longest * this.ch * 0.85 + 12, 30, 76),
       C = 30,
-      T = Math.max(L, 58);
+      T = Math.max(L, 66);
     return { order, n, c, L, C, T, W: L + C + 8 + n * c + 62, H: T + n * c + 24, drawn: n <= MASK_ROWS };
   }
   drawMask(size) {
