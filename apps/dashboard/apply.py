@@ -30,11 +30,11 @@ class Apply(pn.viewable.Viewer):
         self.session = session
         self.button = pmui.Button(label="Apply", variant="outlined", width=90, margin=0)
         self.forms = html()
-        self.save = pn.widgets.FileDownload(
+        self.save = pmui.FileDownload(
             callback=self._yaml,
             filename="phrasekit-setting.yaml",
             label="Download as YAML",
-            button_type="default",
+            variant="outlined",
             margin=(8, 0),
         )
         self.dialog = pmui.Dialog(

@@ -21,7 +21,7 @@ from phrasekit.views.html import fragment
 FOLDER = Path(__file__).parent
 
 
-class Figure(JSComponent):
+class Drawing(JSComponent):
     """A plotly figure. Panel's own pane would make every page load five megabytes before it can be used.
 
     Attributes:
@@ -52,7 +52,7 @@ class FigureTab:
     def __init__(self, session: Session, tab: str, view: Callable[[Trace], View]) -> None:
         self.session, self._tab, self._view = session, tab, view
         self._shown: tuple[object, ...] = ()
-        self.figure = Figure(sizing_mode="stretch_width", margin=0)
+        self.figure = Drawing(sizing_mode="stretch_width", margin=0)
         self.table = html(padding="0 20px 16px")
         self.layout = card(self.figure, self.table)
         session.watch(self.show)

@@ -85,5 +85,5 @@ class Files(pn.viewable.Viewer):
         return self.layout
 
 
-INK = {"color": "text.primary"}  # on the header, whose buttons would be white
+INK = {"color": "var(--ink)"}  # on the header, whose buttons would be white
 FULL: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (6, 0)}

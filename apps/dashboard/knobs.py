@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 import panel as pn
@@ -20,6 +21,7 @@ from phrasekit.views.escape import escape
 from phrasekit.widgets.controls import read_by
 
 LAST = 4
+OFTEN = 0.5  # seconds
 DRAFT_SIDE = ("gamma", "guesses", "window", "level")
 TARGET_SIDE = ("suffixes", "beta", "lookup")
 
@@ -30,6 +32,7 @@ class KnobRail(pn.viewable.Viewer):
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
+        self._shown = 0.0
         settings = session.settings
         self.method = pmui.Select(
             label="Method", options=runnable(None), value=settings.method, size="small", **BLOCK
@@ -85,7 +88,7 @@ class KnobRail(pn.viewable.Viewer):
         )
         self.settle()
         self.show()
-        session.watch(self.show)
+        session.watch(self._follow)
 
     def settle(self) -> None:
         """Switch sliders on and off by method."""
@@ -116,6 +119,13 @@ class KnobRail(pn.viewable.Viewer):
             markup = f'<p class="note">{escape(KNOBS[name][1])}</p><p class="now">{told or "&nbsp;"}</p>'
             if note.object != markup:
                 note.object = markup
+
+    def _follow(self) -> None:
+        """Show, but no oftener than can be read while a run goes on."""
+        run = self.session.run
+        if run is None or not run.active or monotonic() - self._shown > OFTEN:
+            self._shown = monotonic()
+            self.show()
 
     def _connect(self) -> None:
         settings = self.session.settings

@@ -25,7 +25,7 @@ const LANES = [
     of: (rows) => ratio(rows, HITS, LOOKUPS), shown: (v) => (v === null ? "–" : `${(100 * v).toFixed(0)}%`) },
   { name: "#Match − A", note: "right, but after a mistake", hue: "--ink", floor: 2, bars: LATE,
     of: (rows) => total(rows, LATE) / rows.length, shown: (v) => number(v, 1) },
-  { name: "ms per iteration", note: "", hue: "--ink", floor: 1, stack: true,
+  { name: "ms per iteration", note: "by whose forward", hue: "--ink", floor: 1, stack: true,
     of: (rows) => total(rows, MS) / rows.length, shown: (v) => (v === null ? "–" : v < 10 ? v.toFixed(1) : round(v)) },
 ]
 

@@ -58,6 +58,23 @@ def beside(left: Any, right: Any, *, width: int, **params: Any) -> pn.Column:
     return pn.Column(left, right, stylesheets=[sheet], margin=0, sizing_mode="stretch_width", **params)
 
 
+# Words at the left, buttons at the right; on a phone the buttons stand below.
+ENDS = """
+:host{display:grid!important;grid-template-columns:minmax(0,1fr) repeat(%d,auto);gap:8px;align-items:start}
+@media (max-width:640px){
+  :host{grid-template-columns:repeat(%d,auto) minmax(0,1fr)}
+  .words{grid-column:1/-1}
+}
+"""
+
+
+def ends(words: Any, *buttons: Any, more: str = "") -> pn.Column:
+    """Words, and buttons at the other end of the line."""
+    words.css_classes = [*words.css_classes, "words"]
+    sheet = ENDS % (len(buttons), len(buttons)) + more
+    return pn.Column(words, *buttons, stylesheets=[sheet], margin=0, sizing_mode="stretch_width")
+
+
 class Ink(JSComponent):
     """Tells the page which colours hold, and Python which ones the visitor's system prefers.
 

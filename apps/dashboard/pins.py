@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.job import FAILED, RUNNING, WAITING
-from dashboard.look import html
+from dashboard.look import ends, html
 from dashboard.proof import compare
 from dashboard.run import LiveRun
 from dashboard.session import Session
@@ -42,17 +42,10 @@ class PinTable(pn.viewable.Viewer):
         self.table = html()
         self._drawn: tuple[object, ...] = ()
         self.layout = pn.Column(
-            pn.FlexBox(
-                html(
-                    "<h2>Pinned</h2><span>same prompt, each measured alone from an empty pool</span>",
-                    styles={"flex": "1 1 260px", "width": "auto"},
-                ),
-                self.pin,
+            ends(
+                html("<h2>Pinned</h2><span>same prompt, each measured alone from an empty pool</span>"),
                 self.clear,
-                margin=0,
-                sizing_mode="stretch_width",
-                align_items="center",
-                gap="8px",
+                self.pin,
             ),
             self.table,
             margin=0,

@@ -1,33 +1,43 @@
-// Text by iteration. Markup comes escaped from Python (prose.py); pieces that stand are left alone.
+// Text by iteration. Markup comes escaped from Python (prose.py), and only what is new.
 export function render({ model, el }) {
   const view = Object.assign(document.createElement("div"), { className: "pk-view" })
   const text = Object.assign(document.createElement("div"), { className: "pk-text", tabIndex: 0 })
-  const empty = Object.assign(document.createElement("p"), { className: "pk-empty", textContent: "The text appears here, token by token." })
+  const empty = Object.assign(document.createElement("p"), {
+    className: "pk-empty",
+    textContent: "The text appears here, token by token.",
+  })
   text.setAttribute("role", "region")
   text.setAttribute("aria-label", "Text so far, by who proposed it")
   view.append(empty, text)
   el.append(view)
-  let shown = [], run = model.run
+  let shown = 0
+  let run = -1
 
   function paint() {
-    view.dataset.pkTheme = model.theme
-    const follows = text.scrollTop + text.clientHeight >= text.scrollHeight - 40
-    const pieces = model.pieces
-    if (model.run !== run || pieces.length < shown.length) {
+    const { run: now, first, pieces } = model.part
+    if (now !== run || first === 0) {
       text.replaceChildren()
-      shown = []
-      run = model.run
+      shown = 0
+      run = now
     }
-    for (const piece of pieces.slice(shown.length)) {
+    if (first > shown) {
+      model.asked += 1 // something is missing here: a page that opens in the middle of a run
+      return
+    }
+    const follows = text.scrollTop + text.clientHeight >= text.scrollHeight - 40
+    for (const piece of pieces.slice(shown - first)) {
       const part = document.createElement("template")
       part.innerHTML = piece
       text.append(part.content)
+      shown += 1
     }
-    shown = pieces
-    empty.hidden = pieces.length > 0
+    empty.hidden = shown > 0
     if (follows) text.scrollTop = text.scrollHeight
   }
 
-  for (const name of ["pieces", "run", "theme"]) model.on(name, paint)
+  const theme = () => { view.dataset.pkTheme = model.theme }
+  model.on("part", paint)
+  model.on("theme", theme)
+  theme()
   paint()
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import param
 from panel.custom import JSComponent
@@ -17,20 +18,43 @@ FOLDER = Path(__file__).parent
 
 
 class Prose(JSComponent):
-    """Pieces of markup, one per iteration; those already shown are not drawn again.
+    """Pieces of markup, one per iteration; only new ones travel.
 
     Attributes:
-        pieces: markup, escaped by `piece`.
-        run: another number begins another text.
+        part: `{"run": its number, "first": index of the first piece, "pieces": markup escaped by `piece`}`.
+        asked: raised by a page that shows the text anew and needs all of it.
         theme: "light" or "dark".
     """
 
-    pieces = param.List(default=[])
-    run = param.Integer(0)
+    part = param.Dict(default={"run": 0, "first": 0, "pieces": []})
+    asked = param.Integer(0)
     theme = param.Selector(default="light", objects=["light", "dark"])
 
     _esm = FOLDER / "prose.js"
     _stylesheets = [style(), (FOLDER / "prose.css").read_text("utf-8")]  # noqa: RUF012
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self.pieces: list[str] = []
+        self._run = 0
+        self.param.watch(self._again, "asked")
+
+    def begin(self, run: int) -> None:
+        """Another text."""
+        self.pieces, self._run = [], run
+        self._send(0)
+
+    def extend(self, pieces: Sequence[str]) -> None:
+        """More of the text."""
+        known = len(self.pieces)
+        self.pieces += pieces
+        self._send(known)
+
+    def _again(self, _: Any) -> None:
+        self._send(0)
+
+    def _send(self, first: int) -> None:
+        self.part = {"run": self._run, "first": first, "pieces": self.pieces[first:]}
 
 
 def piece(iteration: Iteration, texts: Mapping[int, str], moved: str = "") -> str:

@@ -12,7 +12,7 @@ from dashboard.apply import Apply
 from dashboard.job import RUNNING
 from dashboard.knobs import KnobRail
 from dashboard.lanes import Lanes, row, speed
-from dashboard.look import beside, card, html
+from dashboard.look import beside, card, ends, html
 from dashboard.pins import PinTable
 from dashboard.prose import Prose, piece
 from dashboard.run import LiveRun, moves
@@ -39,7 +39,7 @@ class TuneTab(pn.viewable.Viewer):
         self.session = session
         self._run: LiveRun | None = None
         self.rail = KnobRail(session)
-        self.banner = html(styles={"flex": "1 1 320px", "width": "auto"})
+        self.banner = html()
         self.prove = pmui.Button(label="Prove it", variant="outlined", width=110, margin=0)
         self.prove.on_click(lambda _: session.prove())
         self.lanes = Lanes(sizing_mode="stretch_width", margin=0)
@@ -49,17 +49,7 @@ class TuneTab(pn.viewable.Viewer):
         main = pn.Column(
             bar,
             card(
-                pn.FlexBox(
-                    self.banner,
-                    self.prove,
-                    self.apply,
-                    margin=0,
-                    sizing_mode="stretch_width",
-                    flex_wrap="nowrap",
-                    align_items="flex-start",
-                    gap="8px",
-                    stylesheets=[SECTION, "@media (max-width:640px){:host{flex-wrap:wrap!important}}"],
-                ),
+                ends(self.banner, self.prove, self.apply.layout, more=SECTION),
                 section("Live", "a vertical mark is an iteration before which a knob moved", self.lanes),
                 section(
                     "Text",
@@ -83,7 +73,7 @@ class TuneTab(pn.viewable.Viewer):
         if run is not self._run:
             self._run = run
             self.lanes.param.update(rows=[], marks=[], waiting="")
-            self.prose.param.update(pieces=[], run=run.number if run is not None else 0)
+            self.prose.begin(run.number if run is not None else 0)
         if run is not None:
             self._extend(run)
         self._say()
@@ -94,14 +84,15 @@ class TuneTab(pn.viewable.Viewer):
         new = iterations[known:]
         moved = {mark.iteration: mark.text for mark in marks}
         if new:
-            pieces = [piece(one, run.texts, moved.get(one.index, "")) for one in new]
-            self.prose.pieces = [*self.prose.pieces, *pieces]
+            self.prose.extend([piece(one, run.texts, moved.get(one.index, "")) for one in new])
         plain = self.session.plain
         self.lanes.param.update(
             rows=[*self.lanes.rows, *map(row, new)] if new else self.lanes.rows,
             marks=[(mark.iteration, mark.text) for mark in marks],
             waiting=", ".join(waiting(run)),
-            plain=speed([row(one) for one in tuple(plain.iterations)]) if plain is not None else 0.0,
+            plain=speed([row(one) for one in tuple(plain.iterations)])
+            if plain is not None and plain.over
+            else 0.0,
             made=[len(run.tokens), run.plan.max_new_tokens],
             going=run.active,
         )
