@@ -20,11 +20,13 @@ from transformers import (
     ViTConfig,
     ViTModel,
 )
+from transformers.utils import logging as transformers_logging
 
 import phrasekit as pk
 from phrasekit import demo
 from phrasekit.errors import TokenizerMismatchError, UnsupportedModelError
 from phrasekit.lm import load_model, load_pair
+from phrasekit.lm.load import quiet
 from tests import models
 from tests.models import PROMPT
 
@@ -332,3 +334,41 @@ def test_what_is_no_source_is_refused():
 
 def test_unsupported_is_a_value_error():
     assert issubclass(UnsupportedModelError, ValueError)
+
+
+class Chatty:
+    """A tokenizer with a chat template, as far as a pair needs it."""
+
+    chat_template = "{{ messages }}"
+
+    def decode(self, ids, **options):
+        return " ".join(map(str, ids))
+
+    def apply_chat_template(self, messages, *, add_generation_prompt, return_dict):
+        assert add_generation_prompt
+        return {"input_ids": [len(message["content"]) for message in messages]}
+
+
+def test_a_conversation_goes_through_the_chat_template():
+    pair = pk.Pair(target=models.target("llama"), tokenizer=Chatty())
+    assert pair.encode_chat([{"role": "user", "content": "abc"}]) == [3]
+    run = pk.generate(pair, [{"role": "user", "content": "abc"}], method="vanilla", max_new_tokens=1)
+    assert run.trace.prompt == (3,)
+
+
+def test_a_conversation_needs_a_template(embedded):
+    with pytest.raises(ValueError, match="chat template"):
+        embedded.encode_chat([{"role": "user", "content": "a"}])
+    with pytest.raises(ValueError, match="needs a tokenizer"):
+        pk.Pair(target=models.target("llama")).encode("a")
+
+
+def test_a_command_line_can_have_transformers_quiet():
+    before = transformers_logging.get_verbosity()
+    try:
+        quiet()
+        assert transformers_logging.get_verbosity() == transformers_logging.ERROR
+        assert not transformers_logging.is_progress_bar_enabled()
+    finally:
+        transformers_logging.set_verbosity(before)
+        transformers_logging.enable_progress_bar()
