@@ -8,7 +8,7 @@ import random
 import pytest
 import torch
 
-from phrasekit.decode import ROOT, Decoder, Knobs, Limits, Proposer
+from phrasekit.decode import ROOT, Decoder, GreedyPicker, Knobs, Limits, Proposer
 from phrasekit.errors import NonFiniteLogitsError
 from phrasekit.trace import Trace, faults
 from phrasekit.trace.records import DRAFT, LOOKUP, SUFFIX, PoolRecord
@@ -383,6 +383,7 @@ def test_a_journal_is_drained_once_an_iteration():
 
 def test_phases_add_up_and_the_forward_is_one_of_them():
     for iteration in run(decoder(Oracle(4), count=20)):
+        assert list(iteration.phases) == ["propose", "forward", "walk", "learn", "record", "commit"]
         assert all(ms >= 0 for ms in iteration.phases.values())
         assert iteration.forward.ms == iteration.phases["forward"]
         assert iteration.ms == pytest.approx(sum(iteration.phases.values()))
@@ -512,3 +513,74 @@ def test_without_memory_for_one_row_or_with_another_error_the_step_fails(error, 
     with pytest.raises(type(error), match=str(error)):
         made.step()
     assert made.emitted == ()
+
+
+# --- what the parts of the loop are told ------------------------------------------------------------
+
+
+def test_every_proposer_learns_the_verdict():
+    class Attentive(Oracle):
+        def learn(self, verdict):
+            learnt.append(verdict)
+
+    learnt = []
+    made = decoder(Attentive(3), Attentive(5), count=12)
+    found = run(made)
+    assert len(learnt) == 2 * len(found)
+    for verdict, iteration in zip(learnt[::2], found, strict=True):
+        assert tuple(verdict.emitted) == iteration.emitted
+        assert tuple(verdict.picks) == iteration.picks
+        assert tuple(verdict.path) == iteration.path
+        assert verdict.tree.record() == iteration.tree
+        assert verdict.context[: iteration.position + len(iteration.emitted)] == verdict.context
+        assert verdict.context[-1] == iteration.emitted[-1]
+    assert learnt[::2] == learnt[1::2]
+
+
+def test_the_picker_is_told_where_every_row_stands():
+    class Asked(GreedyPicker):
+        def pick(self, logits, rows):
+            asked.append(
+                [(rows.positions[row], rows.prefix(row), rows.children(row)) for row in range(len(logits))]
+            )
+            return super().pick(logits, rows)
+
+    asked = []
+    made = decoder(Among(2), count=3, picker=Asked())
+    iteration = made.step()
+    tree, context = iteration.tree, list(PROMPT)
+    assert len(asked[0]) == 1 + len(tree.tokens) > 4
+    for node, (position, prefix, children) in enumerate(asked[0], start=-1):
+        path = [tree.tokens[at] for at in _ancestry(node, tree.parents)]
+        assert (position, prefix) == (len(PROMPT) + len(path), context + path)
+        assert children == [t for t, parent in zip(tree.tokens, tree.parents, strict=True) if parent == node]
+
+
+def _ancestry(node, parents):
+    return [] if node < 0 else [*_ancestry(parents[node], parents), node]
+
+
+class Spells:
+    """Watches for a run of tokens, as a stop string of several tokens does."""
+
+    def __init__(self, *word: int, seen: tuple[int, ...] = ()) -> None:
+        self.word = word
+        self.seen = seen
+
+    def push(self, token):
+        self.seen += (token,)
+        return self.seen[-len(self.word) :] == self.word
+
+    def fork(self):
+        return Spells(*self.word, seen=self.seen)
+
+
+@pytest.mark.parametrize("at", range(3, 9))
+@pytest.mark.parametrize(
+    "proposers", [(), (Oracle(3),), (RightThenWrong(1),)], ids=["plain", "oracle", "wrong"]
+)
+def test_a_stop_string_over_several_steps_is_seen(proposers, at):
+    """The watcher goes on from one step to the next, and sees nothing that is not committed."""
+    made = decoder(*proposers, text=Spells(*TRUTH[at - 2 : at + 1]))
+    run(made)
+    assert (made.emitted, made.finish_reason) == (TRUTH[: at + 1], "stop")

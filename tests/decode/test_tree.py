@@ -170,3 +170,10 @@ def test_the_limit_counts_from_the_root_whichever_way_a_node_is_added():
     assert tree.add(1, 0, DRAFT) is None
     assert tree.add(0, 0, DRAFT) == 2
     assert tree.depth(tree.add_window(1, 0, silent=True)) == 3, "window rows are never emitted"
+
+
+def test_a_trunk_of_any_length_goes_on_behind_its_last_node():
+    tree = tree_of()
+    for token in (1, 2, 3, 4):
+        tree.extend_trunk([token], [DRAFT], [-1])
+    assert (tree.parents, tree.trunk) == ([-1, 0, 1, 2], [0, 1, 2, 3])
