@@ -17,7 +17,7 @@ from phrasekit.bench.standings import PLAIN, Spread, spread
 from phrasekit.bench.suite import CLOCKS
 from phrasekit.lm import Pair
 from phrasekit.propose import Datastore
-from phrasekit.trace import Metrics, RoundMetrics, Trace, measure, measure_rounds
+from phrasekit.trace import Metrics, RoundMetrics, Trace, measure, measure_rounds, speed_by_forwards
 from phrasekit.trace.records import SERIAL, THREADS
 from phrasekit.warmup import warm_up
 
@@ -178,6 +178,7 @@ class Result:
         settings: method, knobs, schedule.
         times_plain: measured speed over plain decoding's; median and quartiles over repeats.
         modelled: the same with perfect overlap, from this point's own lanes; None for other methods.
+        by_forwards: the same by forwards alone, at this run's C; None for other methods.
         identical: whether every token was plain decoding's.
         metrics: of all prompts together.
         rounds: of all prompts together.
@@ -188,6 +189,7 @@ class Result:
     settings: Mapping[str, object]
     times_plain: Spread
     modelled: float | None
+    by_forwards: float | None
     identical: bool
     metrics: Metrics
     rounds: RoundMetrics
@@ -200,6 +202,7 @@ class Result:
             "settings": dict(self.settings),
             "times_plain": [self.times_plain.low, self.times_plain.median, self.times_plain.high],
             "modelled": self.modelled,
+            "by_forwards": self.by_forwards,
             "identical": self.identical,
             "metrics": self.metrics.as_dict(),
             "rounds": self.rounds.as_dict(),
@@ -266,23 +269,24 @@ def run_experiment(
     for one in outcome.samples:
         laps = seconds.setdefault(one.contender, {})
         laps[one.repeat] = laps.get(one.repeat, 0.0) + one.seconds
+    ceiling = _measured_ceiling(points)
     results = []
     for point in points:
         laps = seconds.get(point.name, {})
         times = spread(seconds[PLAIN][repeat] / laps[repeat] for repeat in laps)
         if times is not None:
             same = all(tokens[point.name, task] == tokens[PLAIN, task] for task in finished)
-            results.append(_result(point, times, identical=same))
+            results.append(_result(point, times, ceiling, identical=same))
     return Findings(
         experiment=experiment.name,
         results=tuple(results),
-        ceiling=_measured_ceiling(points),
+        ceiling=ceiling,
         partial=outcome.partial,
         failures=outcome.failures,
     )
 
 
-def _result(point: Point, times: Spread, *, identical: bool) -> Result:
+def _result(point: Point, times: Spread, ceiling: float | None, *, identical: bool) -> Result:
     rounds = measure_rounds(*point.traces)
     gain = rounds.modelled_gain
     return Result(
@@ -290,6 +294,7 @@ def _result(point: Point, times: Spread, *, identical: bool) -> Result:
         settings=point.settings,
         times_plain=times,
         modelled=None if gain is None else gain * times.median,
+        by_forwards=speed_by_forwards(*point.traces, ratio=ceiling) if ceiling else None,
         identical=identical,
         metrics=measure(*point.traces),
         rounds=rounds,

@@ -62,6 +62,7 @@ _SPEED: Mapping[str, Cell] = {
     "× plain": lambda one: _number(one.times_plain.median),
     "quartiles": lambda one: f"{one.times_plain.low:.2f}–{one.times_plain.high:.2f}",
     "modelled": lambda one: _number(one.modelled),
+    "by forwards": lambda one: _number(one.by_forwards),
     "η": lambda one: _number(one.metrics.block_efficiency),
     "MAT": _rounds(lambda rounds: _number(rounds.mean_accepted)),
     "overlap": _rounds(lambda rounds: _percent(rounds.overlap_share)),
@@ -69,6 +70,7 @@ _SPEED: Mapping[str, Cell] = {
 }
 _SPEED_LEGEND = (
     "× plain measured · modelled the same rounds if the draft's lane ran wholly beside the target's\n"
+    "by forwards the same, a round being one target forward or its draft forwards, whichever is longer\n"
     "η tokens per target forward · MAT tokens between refused drafts that no guide mended\n"
     "overlap share of the time in which both lanes worked"
 )

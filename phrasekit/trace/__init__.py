@@ -16,7 +16,7 @@ from phrasekit.trace.records import (
     Trace,
     TreeRecord,
 )
-from phrasekit.trace.rounds import RoundMetrics, measure_rounds
+from phrasekit.trace.rounds import RoundMetrics, measure_rounds, speed_by_forwards
 from phrasekit.trace.text import render, sentence
 from phrasekit.trace.visible import visible
 
@@ -42,5 +42,6 @@ __all__ = [
     "render",
     "save_trace",
     "sentence",
+    "speed_by_forwards",
     "visible",
 ]

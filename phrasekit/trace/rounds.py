@@ -170,6 +170,32 @@ def measure_rounds(*traces: Trace) -> RoundMetrics:
     )
 
 
+def speed_by_forwards(*traces: Trace, ratio: float) -> float | None:
+    """Speed-up over plain decoding of these rounds with perfect overlap, by forwards alone.
+
+    A round takes one target forward, or its draft forwards where those take longer: max(1, forwards / C).
+    It depends on what was accepted and on nothing that a clock says, as the analysis of the DOUBLE paper
+    does (section 3). A round whose draft a serial schedule left out is given the median of the others.
+
+    Args:
+        traces: parallel runs.
+        ratio: C = t_T / t_S.
+
+    Returns:
+        Tokens per target forward's time; None without rounds.
+
+    Raises:
+        ValueError: a ratio that is not above 0.
+    """
+    if not ratio > 0:
+        raise ValueError(f"ratio must be above 0, but got {ratio}")
+    rounds = [one for trace in traces for one in trace.iterations if one.round.schedule]
+    counts = [len(one.draft) for one in rounds if one.draft]
+    usual = median(counts) if counts else 0
+    spent = sum(max(1.0, (len(one.draft) or usual) / ratio) for one in rounds)
+    return _rate(sum(len(one.emitted) for one in rounds), spent)
+
+
 def _broke(one: Iteration) -> bool:
     tail, drafted = len(one.tree.trunk), one.round.drafted
     if one.round.kept or one.accepted < tail:

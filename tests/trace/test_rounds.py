@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from phrasekit.trace import Iteration, LaneRecord, RetrievalRecord, RoundRecord, Trace, measure_rounds
+from phrasekit.trace import (
+    Iteration,
+    LaneRecord,
+    RetrievalRecord,
+    RoundRecord,
+    Trace,
+    measure_rounds,
+    speed_by_forwards,
+)
 from phrasekit.trace.integrity import faults, iteration_faults
 from phrasekit.trace.records import Branch, ForwardRecord, TreeRecord
 
@@ -104,6 +112,15 @@ def test_perfect_overlap_is_modelled_from_the_same_rounds():
     # ten of the target hide six of the draft, half a millisecond lies outside both
     assert serial.modelled_ms == pytest.approx(3 * 10.5)
     assert serial.modelled_gain == pytest.approx(16.5 / 10.5)
+
+
+def test_by_forwards_a_round_is_a_target_forward_or_its_draft_forwards():
+    run = run_of("serial")  # 2, 1 and no draft forwards; one token each
+    assert speed_by_forwards(run, ratio=4.0) == 1.0
+    assert speed_by_forwards(run, ratio=1.0) == pytest.approx(3 / (2 + 1 + 1.5))
+    assert speed_by_forwards(Trace("vanilla", (1,)), ratio=2.0) is None
+    with pytest.raises(ValueError, match="ratio must be above 0, but got 0"):
+        speed_by_forwards(run, ratio=0)
 
 
 def test_a_draft_lane_longer_than_the_targets_sets_the_pace():
