@@ -21,7 +21,7 @@ from phrasekit.propose.documents import (
 )
 
 LONGEST, SHORTEST = 16, 2  # tokens of context that are looked for
-MATCHES = 1000  # places looked at; of more, as many at even distances
+MATCHES = 500  # places looked at; of more, as many at even distances
 
 
 @dataclass(frozen=True, slots=True)
