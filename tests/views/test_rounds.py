@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from phrasekit.cli.comb import comb
@@ -53,6 +56,12 @@ def test_what_is_found_has_one_hue_and_marks_of_its_own():
     for rule, sheet in sheets.items():
         looks = [sheet.split(rule.format(role), 1)[1].split("}")[0] for role in FOUND]
         assert len(set(looks)) == len(FOUND)
+
+
+def test_the_manual_names_every_letter():
+    manual = (Path(__file__).parents[2] / "docs" / "views.md").read_text("utf-8")
+    named = dict(re.findall(r"^\| (.+?) \| `(.)` \|", manual, re.MULTILINE))
+    assert sorted(named.values()) == sorted(LETTERS.values())
 
 
 def test_the_script_knows_every_letter():

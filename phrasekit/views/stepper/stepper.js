@@ -2086,7 +2086,7 @@ class Stepper {
       left = end > W - 90;
     svg.append(
       s("path", { d: `M${end} ${drafts ? lane[0] : lane[1]}V${lane[1] + 39}`, class: "endline ver" }),
-      svgText(end + (left ? -6 : 6), drafts ? lane[0] + 10 : lane[1] + 38, `${fixed(total)} ms`, {
+      svgText(end + (left ? -6 : 6), lanes ? lane[0] - 4 : drafts ? lane[0] + 10 : lane[1] + 38, `${fixed(total)} ms`, {
         "text-anchor": left ? "end" : "start",
         class: "strong12 ver",
       }),
