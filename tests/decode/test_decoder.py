@@ -123,6 +123,8 @@ def run(made: Decoder) -> list:
         before = len(made.context)
         found.append(made.step())
         assert found[-1].emitted == tuple(made.context[before:])
+        assert (found[-1].index, found[-1].position) == (made._count - 1, before)
+        assert found[-1].root == made.context[before - 1]
         assert made._session.kept == made.context[:-1]
     if found[0].position == len(PROMPT):
         assert list(faults(Trace("", PROMPT, tuple(found), made.finish_reason))) == []
