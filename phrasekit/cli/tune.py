@@ -154,6 +154,7 @@ def tune(
 
         write_json(report_of(tuning).as_dict(), written)
     differing = any(trial.identical is False for trial in tuning.trials)
+    differing = differing or any(one.failure for one in tuning.held_out)
     click.get_current_context().exit(INTERRUPTED if interrupted else FAILED if differing else 0)
 
 

@@ -123,17 +123,40 @@ def test_ctrl_c_shows_what_is_there(call, prompts, cheap, at_step):
     assert "cancelled" in result.stdout or "the search was ended" in " ".join(result.stdout.split())
 
 
-@pytest.mark.parametrize("form", ["python", "yaml", "transformers", "vllm", "all"])
-def test_the_setting_is_shown_in_other_forms(form, call, prompts, cheap):
-    result = call("tune", *GRID, *SHORT, "--prompts", str(prompts), "--export", form)
-    shown = {
-        "python": "pk.Knobs(",
-        "yaml": "method: ",
-        "transformers": "no equivalent of ouroboros",
-        "vllm": "vLLM has no equivalent",
-        "all": "phrasekit generate PROMPT",
-    }
-    assert shown[form] in result.stdout
+def test_the_setting_is_shown_in_every_form_or_in_the_one_asked_for(call, prompts, cheap):
+    one = ("--strategy", "grid", "--grid", "gamma=1")
+    result = call("tune", *one, *SHORT, "--prompts", str(prompts), "--export", "all")
+    told = " ".join(result.stdout.split())
+    for part in (
+        "pk.Knobs(",
+        "method: ",
+        "phrasekit generate PROMPT",
+        "transformers has no equivalent",
+        "vLLM has no",
+    ):
+        assert part in told
+    result = call("tune", *one, *SHORT, "--prompts", str(prompts), "--export", "yaml")
+    assert "method: " in result.stdout
+    assert "phrasekit generate" not in result.stdout
+
+
+def test_other_tokens_on_the_held_out_prompts_alone_are_a_failure_too(call, prompts, cheap, monkeypatch):
+    tokens, phases = Decoding.tokens, []
+
+    def lying(self):
+        right = tokens.fget(self)
+        wrong = self.method.name == "ouroboros" and phases
+        return (right[0] + 1, *right[1:]) if wrong else right
+
+    from phrasekit.tune import Tuning
+
+    finish = Tuning._finish
+    monkeypatch.setattr(Tuning, "_finish", lambda self: phases.append(1) or finish(self))
+    monkeypatch.setattr(Decoding, "tokens", property(lying))
+    one = ("--strategy", "grid", "--grid", "gamma=1")
+    result = call("tune", *one, *SHORT, "--prompts", str(prompts))
+    assert result.exit_code == 1
+    assert "Stay with plain decoding" in result.stdout
 
 
 @pytest.mark.parametrize(
