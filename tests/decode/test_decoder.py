@@ -11,7 +11,7 @@ import torch
 from phrasekit.decode import ROOT, Decoder, GreedyPicker, Knobs, Limits, Proposer
 from phrasekit.errors import NonFiniteLogitsError
 from phrasekit.trace import Trace, faults
-from phrasekit.trace.records import DRAFT, LOOKUP, SUFFIX, PoolRecord
+from phrasekit.trace.records import DRAFT, LOOKUP, SUFFIX, PoolRecord, RetrievalRecord
 from tests.models import ScriptedModel, ScriptedSession, follow, mixing
 
 VOCABULARY = 16
@@ -586,3 +586,26 @@ def test_a_stop_string_over_several_steps_is_seen(proposers, at):
     made = decoder(*proposers, text=Spells(*TRUTH[at - 2 : at + 1]))
     run(made)
     assert (made.emitted, made.finish_reason) == (TRUTH[: at + 1], "stop")
+
+
+@pytest.mark.parametrize("context", [None, 40])
+def test_a_draft_tells_its_proposers_what_they_need_and_the_trace_what_they_did(context):
+    class Tells(Proposer):
+        def propose(self, draft):
+            seen.append((draft.reach, draft.knobs, draft.weights, draft.tree.limit))
+            silent = draft.tree.add_window(ROOT, 2, silent=True)
+            draft.tree.add_window(silent, 3, silent=False)
+            draft.inner, draft.window, draft.note = (inside,), ((2,), (3,)), "told"
+            draft.retrieval = query
+
+    seen, query = [], RetrievalRecord(matched=3)
+    inside = decoder(count=9).step()
+    made = decoder(Tells(), count=9, context=context, knobs=Knobs(gamma=7))
+    made.model.weights = 123
+    iteration = made.step()
+    assert seen == [(None if context is None else context - len(PROMPT), Knobs(gamma=7), 123, 8)]
+    assert (iteration.draft, iteration.window, iteration.note) == ((inside,), ((2,), (3,)), "told")
+    assert iteration.retrieval == query
+    assert (iteration.forward.rows, iteration.forward.picked) == (len(PROMPT) + 2, 2)
+    assert iteration.forward.cached == 0
+    assert iteration.forward.start_ms >= iteration.phases["propose"]

@@ -98,3 +98,10 @@ def test_a_verdict_tells_what_follows_a_node_and_how_much_of_the_trunk_was_accep
     verdict = Verdict(tree, picks, path, [1, 5, 6, 0], [0, 1, 5, 6, 0], Knobs())
     assert [verdict.after(node) for node in range(-1, 5)] == picks
     assert (path, verdict.accepted) == ([0, 3, 4], 1)
+
+
+def test_a_trunk_accepted_whole_counts_whole():
+    tree = TokenTree(vocabulary=9, limit=9)
+    tree.extend_trunk([1, 2], [DRAFT] * 2, [-1] * 2)
+    assert Verdict(tree, [1, 2, 5], [0, 1], [1, 2, 5], [0, 1, 2, 5], Knobs()).accepted == 2
+    assert Verdict(TokenTree(vocabulary=9, limit=9), [5], [], [5], [0, 5], Knobs()).accepted == 0
