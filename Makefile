@@ -17,8 +17,11 @@ KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=17179869
 NOTEBOOKS := --nbval-lax --nbval-current-env --nbval-cell-timeout=120 --nbval-kernel-startup-timeout=120 \
   --nbval-sanitize-with tests/notebooks/sanitize.cfg -p tests.notebooks.kernel --numprocesses 2 --dist loadscope
 
+# The engine's rooms, each with tests of its own.
+ROOMS := lm decode propose pool trace
+
 .DEFAULT_GOAL := help
-.PHONY: help demo lab app test lint bench clean
+.PHONY: help demo lab app test lint coverage bench clean
 
 help:  ## show this list
 	@echo "make TARGET [ARGS=\"...\"] [PYTHON=python3.12]"
@@ -43,11 +46,17 @@ lint: $(VENV)/.test  ## ruff, mypy and the import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+coverage: $(VENV)/.test  ## lines that the tests of the engine's rooms run; under 95 % is red
+	$(BIN)/python -m pytest $(ROOMS:%=tests/%) tests/engine tests/test_check.py -m "not slow" \
+	  $(ROOMS:%=--cov=phrasekit.%) --cov-report= $(ARGS)
+	for room in $(ROOMS); do \
+	  $(BIN)/coverage report --include="phrasekit/$$room/*" --fail-under=95 || exit 1; done
+
 bench: $(VENV)/.core  ## measure every method against transformers' generate
 	$(KEEP_MEMORY) $(BIN)/phrasekit bench $(ARGS)
 
 clean:  ## remove the environment, caches and builds
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis .coverage htmlcov
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis .coverage htmlcov mutants
 	find phrasekit tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
