@@ -19,7 +19,7 @@ from torch import Tensor
 from phrasekit.errors import UnsupportedModelError
 from phrasekit.lm.cache import TreeCache
 from phrasekit.lm.lean import LeanForward
-from phrasekit.lm.mask import REMEMBERED_ROWS, full_mask, offsets, sliding_mask
+from phrasekit.lm.mask import depths, full_mask, sliding_mask
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 EXACT_ATTENTION = ("sdpa", "eager")
@@ -79,8 +79,9 @@ class Adapter:
         keep: int | list[int],
     ) -> Tensor:
         """Logits of the last `keep` rows, or of the rows listed, on the model's device."""
-        ids = torch.tensor(tokens, device=self.device)
-        positions = self._positions(parents, cache.length)
+        # one transfer for both
+        rows = torch.tensor([tokens, self._positions(parents, cache.length)], device=self.device)
+        ids, positions = rows.unbind()
         if self.lean is not None:
             hidden = self.lean.forward(ids, positions, self._masks_by_window(parents, cache.length), cache)
             return self.lean.head(self._kept(hidden, keep))
@@ -107,10 +108,8 @@ class Adapter:
         self.device = _runs_on(embedding) or embedding.weight.device
         self.dtype = embedding.weight.dtype
 
-    def _positions(self, parents: tuple[int, ...], cached: int) -> Tensor:
-        if len(parents) <= REMEMBERED_ROWS:
-            return offsets(parents, self.device) + cached
-        return offsets.__wrapped__(parents, self.device) + cached
+    def _positions(self, parents: tuple[int, ...], cached: int) -> list[int]:
+        return [depth + cached for depth in depths(parents)]
 
     def _kept(self, rows: Tensor, keep: int | list[int]) -> Tensor:
         if not isinstance(keep, int):

@@ -66,7 +66,7 @@ class LeanForward:
         self.heads = int(config.num_attention_heads)
         self.key_heads = int(config.num_key_value_heads)
         self.scaling = float(attention.scaling)
-        self.signature = _signature(model)
+        self._parts = _parts(model)
         self.blocks = [_block(layer) for layer in model.model.layers]
         self._embedding = model.model.embed_tokens.weight
         self._last_norm = _norm(model.model.norm)
@@ -80,7 +80,7 @@ class LeanForward:
 
     def stale(self) -> bool:
         """Whether the model's weights, place or hooks have changed since this was made."""
-        return _signature(self.model) != self.signature or _hooked(self.model)
+        return not all(part.intact() for part in self._parts)
 
     def forward(
         self, ids: Tensor, positions: Tensor, masks: dict[int, Tensor | None], cache: TreeCache
@@ -193,16 +193,48 @@ def _recognised(model: Any) -> bool:
 
 
 def _hooked(model: Any) -> bool:
+    return any(_surrounded(module) for module in model.modules())
+
+
+def _surrounded(module: nn.Module) -> bool:
     """Whether something runs around a module: torch's hooks, or a forward of its own as accelerate sets."""
-    return any(
-        module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
-        for module in model.modules()
-    )
+    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 
-def _signature(model: Any) -> tuple[tuple[int, int], ...]:
-    """Changes with every in-place edit, move or replacement of a weight."""
-    return tuple((parameter.data_ptr(), _version(parameter)) for parameter in model.parameters())
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A module as it was: walking a model anew for every sequence takes five times as long.
+
+    Attributes:
+        module: which.
+        children: its own modules.
+        weights: its own parameters, where their numbers lay and how often they had been edited.
+    """
+
+    module: nn.Module
+    children: list[nn.Module | None]
+    weights: list[tuple[int, int, int]]
+
+    def intact(self) -> bool:
+        """Whether nothing was hooked, replaced, moved or edited in place."""
+        module = self.module
+        return (
+            not _surrounded(module)
+            and list(module._modules.values()) == self.children
+            and _weights(module) == self.weights
+        )
+
+
+def _parts(model: nn.Module) -> list[Part]:
+    return [Part(module, list(module._modules.values()), _weights(module)) for module in model.modules()]
+
+
+def _weights(module: nn.Module) -> list[tuple[int, int, int]]:
+    return [
+        (id(weight), weight.data_ptr(), _version(weight))
+        for weight in module._parameters.values()
+        if weight is not None
+    ]
 
 
 def _version(parameter: Tensor) -> int:

@@ -45,13 +45,6 @@ def depths(parents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=1024)
-def offsets(parents: tuple[int, ...], device: torch.device) -> Tensor:
-    """`depths` on a device; not to be changed."""
-    with torch.inference_mode(False):  # remembered beyond the forward that asks first
-        return torch.tensor(depths(parents), device=device)
-
-
 @lru_cache(maxsize=256)
 def blocked(parents: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Additive `[q, q]` form of `ancestors`: 0 where a row may look, the dtype's minimum elsewhere."""

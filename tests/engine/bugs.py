@@ -58,7 +58,7 @@ def neighbours_kept(patch: pytest.MonkeyPatch) -> None:
 
 def _place(patch: pytest.MonkeyPatch, places: Callable[[tuple[int, ...]], Sequence[int]]) -> None:
     patch.setattr(
-        Adapter, "_positions", lambda self, parents, cached: torch.tensor(list(places(parents))) + cached
+        Adapter, "_positions", lambda self, parents, cached: [at + cached for at in places(parents)]
     )
 
 

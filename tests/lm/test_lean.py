@@ -9,6 +9,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 import phrasekit as pk
 from phrasekit.lm import LanguageModel
+from phrasekit.lm.lean import LeanForward
 from tests import models
 from tests.models import PROMPT, VOCABULARY
 
@@ -213,3 +214,27 @@ def test_training_mode_and_gradients_are_not_disturbed():
     loss = made(input_ids=torch.tensor([PROMPT]), labels=torch.tensor([PROMPT])).loss
     loss.backward()
     assert made.model.layers[0].self_attn.q_proj.weight.grad.abs().sum() > 0
+
+
+def changed_norm(model) -> None:
+    with torch.no_grad():
+        model.model.norm.weight.mul_(1.1)
+
+
+def swapped_layer(model) -> None:
+    model.model.layers[0], model.model.layers[1] = model.model.layers[1], model.model.layers[0]
+
+
+def hooked_head(model) -> None:
+    model.lm_head.register_forward_hook(lambda module, args, output: output)
+
+
+@pytest.mark.parametrize("change", [*CHANGES, changed_norm, swapped_layer, hooked_head])
+def test_whatever_changes_makes_it_stale_and_nothing_else_does(change):
+    made = models.build("llama")
+    lean = LeanForward.recognise(made)
+    made(input_ids=torch.tensor([PROMPT]))
+    made.eval()
+    assert not lean.stale()
+    change(made)
+    assert lean.stale()

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phrasekit.lm.mask import REMEMBERED_ROWS, ancestors, depths, full_mask, offsets, sliding_mask
+from phrasekit.lm.mask import REMEMBERED_ROWS, ancestors, depths, full_mask, sliding_mask
 from tests.strategies import parent_arrays
 
 F64 = {"dtype": torch.float64, "device": torch.device("cpu")}
@@ -117,11 +117,6 @@ def test_blocked_entries_are_finite_in_every_dtype(dtype):
     assert visible(mask).tolist() == [[True, False], [False, True]]
 
 
-@given(parent_arrays())
-def test_offsets_are_depths(parents):
-    assert offsets(parents, torch.device("cpu")).tolist() == list(depths(parents))
-
-
 def test_what_is_remembered_is_not_changed_by_its_use():
     """With nothing cached a mask has the size of the remembered block, and a sliding one is filled in place."""
     parents = (-1, 0, 1, 1)
@@ -129,11 +124,6 @@ def test_what_is_remembered_is_not_changed_by_its_use():
     sliding_mask(parents, 0, 1, **F64)
     full_mask(parents, 0, **F64).fill_(7)
     assert torch.equal(full_mask(parents, 0, **F64), before)
-    with torch.inference_mode():
-        first = offsets((-1, 0, 0), torch.device("cpu"))
-        _ = first + 3
-    assert not first.is_inference()  # it outlives the forward that asked for it
-    assert first.tolist() == [0, 1, 1]
 
 
 def test_shapes_are_remembered_by_dtype():
