@@ -9,6 +9,7 @@ from urllib.parse import quote
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.compare import CompareTab
 from dashboard.files import Files
 from dashboard.hub import ModelHub
 from dashboard.look import FRAME, PAGE_CSS, THEME, Ink, html
@@ -30,6 +31,7 @@ PERIOD = 120  # milliseconds between two looks at what goes on
 TABS: Mapping[str, tuple[str, Callable[[Session, RunBar], Any]]] = {
     "step": ("Step", StepTab),
     "tune": ("Tune", TuneTab),
+    "compare": ("Compare", CompareTab),
     "pool": ("Pool", PoolTab),
     "theory": ("Theory", TheoryTab),
     "model": ("Model", ModelTab),
@@ -107,7 +109,7 @@ class Dashboard(pn.viewable.Viewer):
     @property
     def pair(self) -> Any:
         """Which pair, for the header."""
-        told = html(margin=(0, 0, 0, 8), sizing_mode=None)
+        told = html(margin=(0, 0, 0, 8), sizing_mode=None, styles={"align-self": "center"})
 
         def show() -> None:
             place = self.session.place

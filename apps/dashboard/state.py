@@ -52,6 +52,7 @@ class Settings(param.Parameterized):
         default="speculative,prompt_lookup,lookahead,ouroboros", regex=r"^[a-z_,-]{0,240}$"
     )
     prompts = param.Selector(default="examples", objects=list(PROMPTS))
+    race_tokens = param.Integer(default=96, bounds=(1, 512), doc="tokens of every lane at most")
     step = param.Integer(default=0, bounds=(0, 100_000), doc="iteration shown, from 0")
     target = param.String(default="")
     draft = param.String(default="")
