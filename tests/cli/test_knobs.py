@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from inspect import signature
 
 import click
 import pytest
 
+from phrasekit import decoder
 from phrasekit.cli.generate import generate
 from phrasekit.cli.knobs import KNOBS, REPAIRS, describe, read_changes
-from phrasekit.cli.request import RULES, SETTINGS
+from phrasekit.cli.request import RULES, SCHEDULES, SETTINGS
 from phrasekit.decode import Knobs, Limits, Sampling, picker
 from phrasekit.decode import knobs as rules
+from phrasekit.trace import records
 
 
 def test_every_knob_is_an_option_of_its_type():
@@ -26,10 +29,13 @@ def test_every_knob_is_an_option_of_its_type():
 def test_settings_have_the_library_s_defaults():
     known = {field.name: field for record in (Sampling, Limits) for field in fields(record)}
     for name, (kind, default, _) in SETTINGS.items():
-        typed = "str" if isinstance(kind, click.Choice) else kind.__name__
-        assert (typed, default) == (str(known[name].type), known[name].default)
-    assert known.keys() - {"eos", "stop", "bad_words"} == SETTINGS.keys()
+        if name != "schedule":
+            typed = "str" if isinstance(kind, click.Choice) else kind.__name__
+            assert (typed, default) == (str(known[name].type), known[name].default)
+    assert known.keys() - {"eos", "stop", "bad_words"} | {"schedule"} == SETTINGS.keys()
     assert RULES == picker.RULES
+    assert ("", *SCHEDULES) == records.SCHEDULES
+    assert SETTINGS["schedule"][1] == signature(decoder).parameters["schedule"].default
 
 
 def test_changes_are_read():

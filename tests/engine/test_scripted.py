@@ -18,6 +18,7 @@ from phrasekit.decode import Decoder, GreedyPicker, Limits
 from phrasekit.decode.knobs import REPAIRS
 from phrasekit.lm import Pair
 from phrasekit.methods import METHODS, Parts
+from phrasekit.parallel import ParallelDecoder
 from phrasekit.propose import Corpus
 from phrasekit.trace import Trace, faults
 from tests.corpora import mistaken
@@ -120,8 +121,9 @@ def plain(case: Case) -> tuple[tuple[int, ...], str]:
     return tokens, "length" if room == case.count else "context"
 
 
-def check(decoder: Decoder, iteration, before: int) -> None:
+def check(decoder: Decoder | ParallelDecoder, iteration, before: int) -> None:
     """What must hold after every iteration."""
+    decoder = decoder.target if isinstance(decoder, ParallelDecoder) else decoder
     assert iteration.position == before
     assert iteration.emitted == tuple(decoder.context[before:])
     assert len(iteration.emitted) >= 1
@@ -162,6 +164,12 @@ OCCASIONS = {
     "ouroboros": ("partial", "not leading", "suffix", "window"),
     "ouroboros-no-phrase-drafting": ("partial", "not leading", "suffix"),
     "ouroboros-no-lengthening": ("partial", "window"),
+    "pearl": ("partial",),
+    "double": ("partial", "guide", "retrieved"),
+    "double-ouroboros": ("partial", "guide", "phrase"),
+    "double-no-retrieval": ("partial", "guide"),
+    "double-no-guide": ("partial", "retrieved"),
+    "double-no-rejected": ("partial", "guide", "retrieved"),
 }
 
 
@@ -175,7 +183,7 @@ def test_every_method_is_plain_decoding(method):
             seen["partial"] += 0 < iteration.accepted < iteration.drafted
             seen["window"] += bool(iteration.window) or any(inner.window for inner in iteration.draft)
             seen["not leading"] += iteration.path != tuple(range(len(iteration.path)))
-            seen["suffix"] += "suffix" in iteration.kinds
+            seen.update(set(iteration.kinds))  # an origin, where its tokens were kept
         with pytest.raises(RuntimeError, match="finished"):
             decoder.step()
     for occasion in OCCASIONS.get(method, OCCASIONS["ouroboros"]):
@@ -201,11 +209,12 @@ def test_the_draft_reads_every_token_once(method):
         case = case_of(rng)
         decoder = build(case, method, knobs_of(rng))
         trace = run(decoder, case, method, rng)
-        text, kept, cached = (*case.prompt, *trace.tokens), list(case.prompt), 0
+        text, kept, cached, tail = (*case.prompt, *trace.tokens), list(case.prompt), 0, ()
         for iteration in trace.iterations:
+            context, beside = [*text[: iteration.position], *tail], iteration.round
+            tail = beside.drafted[len(beside.drafted) - beside.kept :]  # of a parallel round
             if not iteration.draft:
                 continue
-            context = list(text[: iteration.position])
             same = next((i for i, (a, b) in enumerate(zip(kept, context, strict=False)) if a != b), len(kept))
             cached, kept = min(cached, same, len(context) - 1), context
             for inner in iteration.draft:
@@ -233,7 +242,7 @@ def test_an_interrupted_iteration_leaves_no_trace(method, where):
         assert [iteration.index for iteration in trace.iterations] == list(range(len(trace.iterations)))
         exploded += bombs.exploded
     if (method, where[:5]) not in {("prompt_lookup", "draft"), ("lookahead", "draft")}:
-        assert exploded > 10
+        assert exploded > 5
 
 
 class Bombs:
