@@ -11,7 +11,7 @@ import panel_material_ui as pmui
 
 from dashboard.comparetable import STYLE, as_csv, heading, sentence, table
 from dashboard.examples import EXAMPLES
-from dashboard.figures import Drawing
+from dashboard.figures import Drawing, lead
 from dashboard.job import CANCELLED, FAILED, PAUSED, RUNNING, WAITING
 from dashboard.look import card, html
 from dashboard.race import Entry, Lane, Race, results
@@ -88,12 +88,14 @@ class CompareTab(pn.viewable.Viewer):
         self.result_note = html(padding="0 0 6px")
         self.prompt = _choice("Prompt", 110)
         self.left, self.right = _choice("One", 210), _choice("The other", 210)
+        self.sentence = html(padding="10px 0 0")
         self.figure = Drawing(sizing_mode="stretch_width", margin=0)
         self.twin = html(padding="0 0 8px")
         self.pair = section(
             "Two of them, token by token",
             "where they cut the same text, and the clock",
             pn.FlexBox(self.prompt, self.left, self.right, gap="8px", margin=0, sizing_mode="stretch_width"),
+            self.sentence,
             self.figure,
             self.twin,
         )
@@ -209,6 +211,7 @@ class CompareTab(pn.viewable.Viewer):
             left, right, names=names if names[0] != names[1] else (f"{names[0]} 1", f"{names[1]} 2")
         )
         view = view.themed(self.session.theme)
+        self.sentence.object = lead(view.sentence)
         self.figure.draw(view.draw())
         table_ = fragment(view.table.html(), self.session.theme)
         self.twin.object = (

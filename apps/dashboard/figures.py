@@ -19,6 +19,14 @@ from phrasekit.views.figure import figure_json
 from phrasekit.views.html import fragment
 
 FOLDER = Path(__file__).parent
+TITLE_LINE, GAP = 22, 12  # pixels of a line of a figure's title, and that stay above the drawing
+# Plotly lays its drawing, and titles and notes over it, by rules that it puts where a component does not see
+# them.
+LAYERS = """
+.js-plotly-plot .plotly .svg-container{position:relative}
+.js-plotly-plot .plotly .main-svg{position:absolute;top:0;left:0;pointer-events:none;overflow:hidden}
+.js-plotly-plot .plotly .main-svg .draglayer{pointer-events:all}
+"""
 
 
 class Drawing(JSComponent):
@@ -33,13 +41,29 @@ class Drawing(JSComponent):
     source = param.String("")
 
     _esm = FOLDER / "figures.js"
+    _stylesheets = [LAYERS]  # noqa: RUF012
 
     def __init__(self, **params: Any) -> None:
         super().__init__(source=_code(), **params)
 
     def draw(self, drawn: Any) -> None:
-        """Show a `plotly.graph_objects.Figure`, as wide as there is room."""
-        self.figure = figure_json(drawn.update_layout(width=None, autosize=True))
+        """Show a `plotly.graph_objects.Figure`, as wide as there is room; its sentence stands above it."""
+        layout = drawn.layout
+        title = TITLE_LINE * (2 + (layout.title.text or "").count("<br>")) - GAP
+        self.figure = figure_json(
+            drawn.update_layout(
+                width=None,
+                autosize=True,
+                title={"text": ""},
+                height=layout.height - title,
+                margin={"t": layout.margin.t - title},
+            )
+        )
+
+
+def lead(sentence: str) -> str:
+    """The sentence above a figure, as markup."""
+    return f'<p class="lead">{escape(sentence)}</p>'
 
 
 class FigureTab:
@@ -54,7 +78,8 @@ class FigureTab:
         self._shown: tuple[object, ...] = ()
         self.figure = Drawing(sizing_mode="stretch_width", margin=0)
         self.table = html(padding="0 20px 16px")
-        self.layout = card(self.figure, self.table)
+        self.sentence = html(padding="14px 20px 0")
+        self.layout = card(self.sentence, self.figure, self.table)
         session.watch(self.show)
         session.param.watch(lambda *_: self.show(), "theme")
         session.settings.param.watch(lambda *_: self.show(), "tab")
@@ -71,10 +96,11 @@ class FigureTab:
         try:
             self._draw(self._view(self.session.trace).themed(self.session.theme))
         except ValueError as error:
-            self.figure.figure = {}
+            self.figure.figure, self.sentence.object = {}, ""
             self.table.object = f'<p class="note">{escape(error)}</p>'
 
     def _draw(self, view: View) -> None:
+        self.sentence.object = lead(view.sentence)
         drawn, table = view.draw(), fragment(view.table.html(), self.session.theme)
         folded = f"<details><summary>Show as table</summary>{table}</details>"
         if isinstance(drawn, Html):

@@ -102,8 +102,9 @@ class Dashboard(pn.viewable.Viewer):
 
         page.param.watch(paint, "dark_theme")
         ink.param.watch(prefer, "prefers_dark")
-        if pn.state.session_args.get("theme") == [b"dark"]:
-            page.dark_theme = True
+        # a link that asks for a theme has set the page's already, so that nothing changes any more
+        page.dark_theme = page.dark_theme or pn.state.session_args.get("theme") == [b"dark"]
+        ink.dark, session.theme = page.dark_theme, "dark" if page.dark_theme else "light"
         return page
 
     @property

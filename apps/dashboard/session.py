@@ -118,6 +118,15 @@ class Session(param.Parameterized):
         return compare(self.run.tokens, self.plain.tokens)
 
     @property
+    def pool(self) -> PhrasePool:
+        """The phrases that the visitor has: the shared ones where these are chosen, else their own."""
+        place = self.place
+        if self.settings.pool == "shared":
+            return place.pool if place is not None else PhrasePool()
+        mine = place is not None and self._pool_of == place.spec
+        return self._pool if mine else PhrasePool()
+
+    @property
     def waits(self) -> tuple[str, ...]:
         """What was changed and waits for a new run."""
         if self.run is None:
@@ -215,6 +224,12 @@ class Session(param.Parameterized):
         self.notice = ""
         self.tick()
         return True
+
+    def take_pool(self, pool: PhrasePool, place: Place) -> None:
+        """Begin the next runs with these phrases; nobody else sees them."""
+        self._pool, self._pool_of = pool, place.spec
+        self.settings.pool = "kept"
+        self.tick()
 
     def leave_upload(self) -> None:
         """Show the run again."""
