@@ -187,6 +187,7 @@ def decoder(
     pool: PhrasePool | None = None,
     store: Store | None = None,
     schedule: str = SERIAL,
+    probabilities: bool = False,
     processors: Sequence[Processor] = (),
     **sampling: Unpack[SamplingOptions],
 ) -> Decoding:
@@ -202,6 +203,7 @@ def decoder(
         pool: phrases of earlier runs; None starts empty.
         store: texts of earlier runs, for methods that retrieve; it is read, never changed.
         schedule: when the two lanes of a parallel method run: "serial", "threads" or "streams" (CUDA).
+        probabilities: the trace says how likely every token was (`Iteration.logprobs`).
         processors: logits processors such as transformers has, pure functions of (ids, scores).
         **sampling: fields of `phrasekit.decode.Sampling`: `temperature` (0 is greedy), `top_k`,
             `top_p`, `min_p`, `repetition_penalty`, `presence_penalty`, `bad_words`,
@@ -235,6 +237,7 @@ def decoder(
         pool=phrases,
         store=store,
         schedule=schedule,
+        probabilities=probabilities,
     )
     watcher = TextStream(pair.tokenizer, limits.stop) if limits.stop else None
     built = chosen.build(parts, text=watcher)
@@ -254,6 +257,7 @@ def generate(
     pool: PhrasePool | None = None,
     store: Store | None = None,
     schedule: str = SERIAL,
+    probabilities: bool = False,
     processors: Sequence[Processor] = (),
     stream: Callable[[str], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -271,6 +275,7 @@ def generate(
         pool: phrases of earlier runs.
         store: texts of earlier runs.
         schedule: of a parallel method's lanes.
+        probabilities: how likely every token was, in the trace.
         processors: logits processors.
         stream: called with every new piece of text; the pieces together are `Run.text`.
         cancelled: asked before every iteration; True ends the run and keeps what was made.
@@ -286,6 +291,7 @@ def generate(
         pool=pool,
         store=store,
         schedule=schedule,
+        probabilities=probabilities,
         processors=processors,
         **sampling,
     )

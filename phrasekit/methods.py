@@ -48,6 +48,7 @@ class Parts:
         schedule: when the lanes of a parallel method run.
         rejected: drafts that were thrown away in this run.
         started: origin of the trace's times.
+        probabilities: records of the target say how likely every emitted token was.
     """
 
     pair: Pair
@@ -60,6 +61,7 @@ class Parts:
     schedule: str = SERIAL
     rejected: Datastore = field(default_factory=lambda: Datastore(capacity=REJECTED_TOKENS))
     started: float = field(default_factory=perf_counter)
+    probabilities: bool = False
 
     def decoder(
         self,
@@ -83,6 +85,7 @@ class Parts:
             journal=journal,
             text=text,
             started=self.started,
+            probabilities=self.probabilities and level == 0,
         )
 
     def drafter(self, *proposers: Proposer) -> Drafter:

@@ -58,8 +58,9 @@ SETTINGS: Mapping[str, tuple[Any, Any, str]] = {
         "serial",
         "When draft and target of a parallel method run; streams need CUDA.",
     ),
+    "probabilities": (bool, False, "Record how likely every token was."),
 }
-_RUN = ("schedule",)  # settings of the run, neither of sampling nor limits
+_RUN = ("schedule", "probabilities")  # settings of the run, neither of sampling nor limits
 _STORE = click.option(
     "--store", type=click.Path(dir_okay=False), help="Texts to retrieve from, of `phrasekit store build`."
 )
@@ -176,4 +177,6 @@ def _request(given: dict[str, Any]) -> Request:
 def _setting_options() -> Iterator[Decorator]:
     for name, (kind, default, meaning) in SETTINGS.items():
         flag = "--" + name.replace("_", "-")
+        if kind is bool:
+            flag += f"/--no-{flag[2:]}"
         yield click.option(flag, name, type=kind, default=default, show_default=True, help=meaning)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from phrasekit.decode.knobs import Knobs
-from phrasekit.decode.picker import GreedyPicker, Picker, Rows
+from phrasekit.decode.picker import GreedyPicker, Picker, Rows, with_logprobs
 from phrasekit.decode.prefix import common_prefix
 from phrasekit.decode.proposer import Draft, Proposer, Verdict
 from phrasekit.decode.stopping import Limits, StopText, cut
@@ -64,6 +64,7 @@ class Decoder:
         journal: tells the trace what the phrase pool did.
         text: watches for stop strings.
         started: origin of the trace's times, by `perf_counter`; decoders that work together share one.
+        probabilities: records say how likely every emitted token was; a small cost per forward.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Decoder:
         journal: Journal | None = None,
         text: Watcher | None = None,
         started: float | None = None,
+        probabilities: bool = False,
     ) -> None:
         self.model = model
         self.limits = limits or Limits()
@@ -90,6 +92,8 @@ class Decoder:
         self.finish_reason = ""
         self._journal = journal
         self._text = text
+        self._probabilities = probabilities
+        self._logprobs: list[float] = []  # of the last forward's picks
         self._count = 0
         self._started = perf_counter() if started is None else started
         self._session = model.session(len(prompt) + min(self.room, RESERVED_ROWS) + SPARE_ROWS)
@@ -153,7 +157,8 @@ class Decoder:
         laps.mark("forward")
         path = walk(draft.tree, picks)
         emitted, ended, text = self._cut([draft.tree.tokens[node] for node in path], picks, path, room)
-        verdict = Verdict(draft.tree, picks, path, emitted, [*self.context, *emitted], knobs)
+        context = [*self.context, *emitted]
+        verdict = Verdict(draft.tree, picks, path, emitted, context, knobs, tuple(self._logprobs))
         laps.mark("walk")
         return Judged(draft, verdict, pending, text, ended, laps)
 
@@ -222,9 +227,12 @@ class Decoder:
             return self._pick(logits, range(-1, len(tree)), tree)
         nodes = [node for node in range(-1, len(tree)) if node not in tree.silent]
         logits = self._session.forward(pending, tree.tokens, tree.parents, rows=[node + 1 for node in nodes])
-        picks = [-1] * (1 + len(tree))
-        for node, pick in zip(nodes, self._pick(logits, nodes, tree), strict=True):
-            picks[node + 1] = pick
+        found = self._pick(logits, nodes, tree)
+        picks, logprobs = [-1] * (1 + len(tree)), [0.0] * (1 + len(tree))
+        for row, node in enumerate(nodes):
+            picks[node + 1] = found[row]
+            logprobs[node + 1] = self._logprobs[row] if self._logprobs else 0.0
+        self._logprobs = logprobs if self._logprobs else []
         return picks
 
     def _pick(self, logits: Tensor, nodes: Sequence[int], tree: TokenTree) -> list[int]:
@@ -233,8 +241,12 @@ class Decoder:
             prefix=lambda row: [*self.context, *tree.path_tokens(nodes[row])],
             children=lambda row: tree.children(nodes[row]),
         )
-        picks: list[int] = self.picker.pick(logits, rows).tolist()  # the one transfer to the host
-        return picks
+        found = self.picker.pick(logits, rows)
+        if not self._probabilities:
+            picks: list[int] = found.tolist()  # the one transfer to the host
+            return picks
+        ids, self._logprobs = with_logprobs(logits, found).tolist()  # the one transfer
+        return [int(token) for token in ids]
 
     def _cut(
         self, accepted: list[int], picks: Sequence[int], path: Sequence[int], room: int
@@ -275,6 +287,9 @@ class Decoder:
             window=draft.window,
             note=draft.note,
             retrieval=draft.retrieval,
+            logprobs=tuple(verdict.logprobs[node + 1] for node in (-1, *path))[: len(verdict.emitted)]
+            if verdict.logprobs
+            else (),
         )
 
     def _commit(

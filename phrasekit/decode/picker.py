@@ -24,6 +24,7 @@ WORD = (1 << 64) - 1
 COLDEST = 1e-30  # a smaller temperature would be zero in float32
 RULES = ("match", "rejection")
 NUMPY_FLOATS = (torch.float32, torch.float64)
+LEAST = -1e4  # of a log-probability, for a token that the model itself rules out
 KEPT_POSITIONS = 512  # noise vectors remembered: draft and target ask for the same positions
 
 
@@ -230,3 +231,16 @@ def best(scores: Tensor) -> Tensor:
     index = scores.argmax(dim=-1)
     finite = scores.gather(-1, index[:, None])[:, 0].isfinite()
     return torch.where(finite, index, -1)
+
+
+def with_logprobs(logits: Tensor, picks: Tensor) -> Tensor:
+    """Picks `[rows]` and their log-probabilities in one tensor `[2, rows]`, for a single transfer.
+
+    Args:
+        logits: `[rows, vocabulary]`, before temperature and processors.
+        picks: token ids, −1 where there is none; its log-probability is 0 then.
+    """
+    # float32 holds every id of a vocabulary, float64 is not to be had everywhere
+    scores = logits.float()
+    chosen = scores.gather(-1, picks.clamp(min=0)[:, None])[:, 0] - scores.logsumexp(-1)
+    return torch.stack([picks.float(), torch.where(picks < 0, 0.0, chosen.clamp(min=LEAST, max=0.0))])

@@ -48,6 +48,7 @@ class Verdict:
         emitted: tokens committed, the bonus last unless cut.
         context: all committed tokens, the emitted ones included.
         knobs: in force for this iteration.
+        logprobs: of the picks, by the model itself; () where nobody asked.
     """
 
     tree: TokenTree
@@ -56,6 +57,7 @@ class Verdict:
     emitted: Sequence[int]
     context: Sequence[int]
     knobs: Knobs
+    logprobs: Sequence[float] = ()
     accepted: int = field(init=False)
 
     def __post_init__(self) -> None:

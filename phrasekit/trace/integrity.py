@@ -80,6 +80,9 @@ def iteration_faults(iteration: Iteration) -> Iterator[str]:
     yield from _at_least("forward", (forward.rows, forward.picked, forward.cached, forward.ms), 0)
     if forward.picked > forward.rows:
         yield f"forward.picked must not exceed its {forward.rows} rows, found {forward.picked}"
+    if iteration.logprobs:
+        yield from _length("logprobs", iteration.logprobs, len(iteration.emitted))
+        yield from _at_least("logprobs, negated,", (-one for one in iteration.logprobs), 0)
     yield from (f"retrieval.{fault}" for fault in _retrieval_faults(iteration.retrieval))
     yield from (f"round.{fault}" for fault in _round_faults(iteration.round))
     for number, inner in enumerate(iteration.draft):

@@ -215,6 +215,8 @@ class Iteration:
         note: anything unusual, in words.
         retrieval: the query that this decoder made.
         round: the draft's side of a parallel round.
+        logprobs: log-probability of every emitted token by the model itself, before temperature and
+            processors; () where it was not asked for.
     """
 
     index: int
@@ -234,6 +236,7 @@ class Iteration:
     note: str = ""
     retrieval: RetrievalRecord = field(default=RetrievalRecord(), metadata=SPARSE)
     round: RoundRecord = field(default=RoundRecord(), metadata=SPARSE)
+    logprobs: tuple[float, ...] = field(default=(), metadata=SPARSE)
 
     @property
     def ms(self) -> float:

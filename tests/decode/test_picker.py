@@ -15,7 +15,7 @@ from transformers.generation.logits_process import (
 )
 
 from phrasekit.decode import GreedyPicker, KeyedPicker, Sampling, picker_of, pickers_of
-from phrasekit.decode.picker import KEPT_POSITIONS, Rows, warp
+from phrasekit.decode.picker import KEPT_POSITIONS, LEAST, Rows, warp, with_logprobs
 
 DRAWS = 20_000
 ALPHA = 1e-6  # a right law fails one run in a million, and the seeds are fixed
@@ -308,3 +308,25 @@ def test_every_picker_has_the_processors(temperature, rule):
     for picker in pickers:
         assert picker.processors == (only_two,)
         assert pick(picker, torch.zeros(3, 8), [4, 5, 6]) == [2, 2, 2]
+
+
+def test_log_probabilities_travel_with_the_picks():
+    logits = torch.tensor([[0.0, 2.0, -1.0], [5.0, -torch.inf, 0.0], [torch.nan, 0.0, 1.0]])
+    picks = torch.tensor([1, 0, -1])
+    packed = with_logprobs(logits, picks)
+    assert packed.shape == (2, 3)
+    assert packed[0].tolist() == [1.0, 0.0, -1.0]
+    due = logits[:2].log_softmax(-1)[[0, 1], picks[:2]]
+    assert torch.allclose(packed[1, :2], due)
+    assert packed[1, 2] == 0.0
+
+
+def test_a_token_that_the_model_rules_out_stays_finite():
+    """A processor may leave nothing else."""
+    packed = with_logprobs(torch.tensor([[0.0, -torch.inf]]), torch.tensor([1]))
+    assert packed[1].tolist() == [LEAST]
+
+
+def test_ids_of_a_large_vocabulary_survive_the_transfer():
+    logits = torch.zeros(1, 300_001)
+    assert int(with_logprobs(logits, torch.tensor([300_000]))[0].item()) == 300_000
