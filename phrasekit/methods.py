@@ -186,13 +186,22 @@ def _hybrid(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
 
 
 def _rest(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
-    if not isinstance(parts.store, Corpus):
-        given = "no store" if parts.store is None else "a Datastore, of which Corpus.freeze makes one"
-        raise ValueError(
-            f"method 'rest' needs a corpus to retrieve from, but got {given}; build one with "
-            "`phrasekit store build --kind corpus` and give it as the store"
-        )
-    return (Rest(parts.store),)
+    return (Rest(corpus_for("rest", parts.store)),)
+
+
+def corpus_for(method: str, store: Store | None) -> Corpus:
+    """The corpus that a method needs.
+
+    Raises:
+        ValueError: there is no store, or it is no corpus.
+    """
+    if isinstance(store, Corpus):
+        return store
+    given = "no store" if store is None else "a Datastore, of which Corpus.freeze makes one"
+    raise ValueError(
+        f"method {method!r} needs a corpus to retrieve from, but got {given}; build one with "
+        "`phrasekit store build --kind corpus` and give it as the store"
+    )
 
 
 def _double(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:

@@ -100,7 +100,7 @@ class Request:
         """
         with working("Starting"):
             from phrasekit.decode import Knobs, Limits, Sampling
-            from phrasekit.methods import METHODS
+            from phrasekit.methods import METHODS, corpus_for
         for name in methods:
             if name not in METHODS:
                 raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
@@ -109,6 +109,8 @@ class Request:
                     f"method {name!r} needs a draft model, but only a target was given; name one "
                     "with --draft, or take prompt_lookup or lookahead"
                 )
+            if METHODS[name].corpus:
+                corpus_for(name, self.store)
         Knobs().but(**self.changes)
         limits = {name: value for name, value in self.settings.items() if name in ("max_new_tokens", "stop")}
         Limits(**limits)

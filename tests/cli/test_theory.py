@@ -8,6 +8,7 @@ import pytest
 
 from phrasekit.cli.theory import GAMMAS, Ground, report
 from phrasekit.theory import Acceptance, ouroboros_speedup, pearl_speedup, speculative_speedup
+from tests.cli.conftest import error_of
 
 GIVEN = Ground(t_draft=1.0, t_target=4.0, acceptance=0.8, c=2.0, beta=5, matched=0.5)
 
@@ -66,3 +67,8 @@ def test_a_damaged_store_is_refused_before_a_model_loads(call, tmp_path):
     result = call("generate", "x", "--method", "double", "--store", str(file))
     assert result.exit_code == 2
     assert "store" in result.stderr
+
+
+def test_rest_without_a_corpus_is_refused_before_a_model_loads(call_without_models):
+    result = call_without_models("generate", "x", "--method", "rest")
+    assert "needs a corpus to retrieve from, but got no store" in error_of(result)
