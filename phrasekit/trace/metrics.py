@@ -38,6 +38,10 @@ class Metrics:
         suffix_accepted: Σ Â of the best suffix in each of the `suffix_rounds`; bonus excluded.
         dropped: proposed tokens refused before the forward.
         draft_forwards: forwards of the model that drafts for the target.
+        written: tokens those delivered: the trunk's, or in parallel rounds what was drafted beside them.
+        rounds: iterations in which the draft model worked beside the target.
+        kept: tokens written in those and verified in the next.
+        overlap_ms: time in which both lanes of the rounds worked.
         inner_forwards: forwards of every model below the target; more than `draft_forwards` only
             in a cascade.
         target_lookups: pool lookups on the target side.
@@ -72,6 +76,10 @@ class Metrics:
     suffix_accepted: int
     dropped: int
     draft_forwards: int
+    written: int
+    rounds: int
+    kept: int
+    overlap_ms: float
     inner_forwards: int
     target_lookups: int
     target_hits: int
@@ -139,8 +147,8 @@ class Metrics:
 
     @property
     def tokens_per_draft_forward(self) -> float | None:
-        """c: drafted tokens per forward of the model that drafts for the target."""
-        return _rate(self.drafted, self.draft_forwards)
+        """c: tokens written per forward of the model that drafts for the target."""
+        return _rate(self.written, self.draft_forwards)
 
     @property
     def draft_forwards_per_token(self) -> float | None:
@@ -243,6 +251,10 @@ def measure(*traces: Trace) -> Metrics:
         suffix_accepted=sum(suffixes),
         dropped=sum(iteration.tree.dropped for iteration in iterations + inner),
         draft_forwards=sum(len(iteration.draft) for iteration in iterations),
+        written=sum(_written(iteration) for iteration in iterations),
+        rounds=sum(bool(iteration.round.schedule) for iteration in iterations),
+        kept=sum(iteration.round.kept for iteration in iterations),
+        overlap_ms=float(sum(iteration.round.overlap_ms for iteration in iterations)),
         inner_forwards=len(inner),
         target_lookups=sum(iteration.pool.lookups for iteration in iterations),
         target_hits=sum(iteration.pool.hits for iteration in iterations),
@@ -276,6 +288,10 @@ def _below(iteration: Iteration) -> Iterator[Iteration]:
     for inner in iteration.draft:
         yield from _below(inner)
         yield inner
+
+
+def _written(iteration: Iteration) -> int:
+    return len(iteration.round.drafted) if iteration.round.schedule else iteration.drafted
 
 
 def _emitted(iterations: Iterable[Iteration]) -> int:

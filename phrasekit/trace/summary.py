@@ -29,9 +29,14 @@ def summary(metrics: Metrics) -> Iterator[str]:
         yield f"origins: {', '.join(f'{visible(kind, keep=20)} {count}' for kind, count in origins)}"
     if metrics.drafted:
         yield from _draft_lines(metrics)
+    if metrics.rounds:
+        yield (
+            f"rounds: {metrics.rounds} with the draft model beside the target, {metrics.kept} of "
+            f"{counted(metrics.written, 'token')} drafted there went on to be verified"
+        )
     if metrics.suffix_rounds:
         yield (
-            f"suffixes: best kept {_number(metrics.mean_suffix_accepted)} in "
+            f"{'guides' if metrics.rounds else 'suffixes'}: best kept {_number(metrics.mean_suffix_accepted)} in "
             f"{counted(metrics.suffix_rounds, 'round')} with the whole draft accepted (Â, bonus excluded)"
         )
     if metrics.lookups:
@@ -45,7 +50,7 @@ def summary(metrics: Metrics) -> Iterator[str]:
             f"time: {metrics.total_ms:.1f} ms, target {_percent(metrics.target_ms / metrics.total_ms)}, "
             f"draft {_percent(metrics.draft_ms / metrics.total_ms)}, "
             f"everything else {_percent(metrics.overhead_share)}, "
-            f"{_number(metrics.tokens_per_second)} tokens/s with the prompt"
+            f"{_number(metrics.tokens_per_second)} tokens/s with the prompt{_overlap(metrics)}"
         )
 
 
@@ -66,6 +71,12 @@ def _draft_lines(metrics: Metrics) -> Iterator[str]:
             f"{_number(metrics.tokens_per_draft_forward)} tokens drafted by each (c), "
             f"{_number(metrics.draft_forwards_per_token)} per token out"
         )
+
+
+def _overlap(metrics: Metrics) -> str:
+    """Shares of lanes that overlap add up to more than everything."""
+    share = _percent(metrics.overlap_ms / metrics.total_ms)
+    return f"; both lanes at work for {share} of it" if metrics.overlap_ms else ""
 
 
 def _number(value: float | None) -> str:

@@ -173,3 +173,12 @@ def test_a_round_that_cannot_be_is_named():
     assert any("retrieval.source must be among" in fault for fault in found)
     assert any("retrieval.asked, matched, offered must be 0 or more" in fault for fault in found)
     assert list(faults(run_of("threads"))) == []
+
+
+def test_the_summary_tells_rounds_apart():
+    metrics = run_of("threads").metrics()
+    assert (metrics.rounds, metrics.written, metrics.kept, metrics.overlap_ms) == (3, 5, 3, 12.0)
+    assert metrics.tokens_per_draft_forward == pytest.approx(5 / 3)
+    said = str(metrics)
+    assert "rounds: 3 with the draft model beside the target, 3 of 5 tokens drafted there went on" in said
+    assert "both lanes at work for 24 % of it" in said
