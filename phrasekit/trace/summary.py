@@ -35,8 +35,9 @@ def summary(metrics: Metrics) -> Iterator[str]:
             f"{counted(metrics.written, 'token')} drafted there went on to be verified"
         )
     if metrics.suffix_rounds:
+        behind = "guides" if metrics.rounds else "suffixes"
         yield (
-            f"{'guides' if metrics.rounds else 'suffixes'}: best kept {_number(metrics.mean_suffix_accepted)} in "
+            f"{behind}: best kept {_number(metrics.mean_suffix_accepted)} in "
             f"{counted(metrics.suffix_rounds, 'round')} with the whole draft accepted (Â, bonus excluded)"
         )
     if metrics.lookups:
