@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import panel as pn
@@ -23,11 +23,18 @@ NAMES = {
 
 
 class Apply(pn.viewable.Viewer):
-    """A button that opens the setting in every form."""
+    """A button that opens a setting in every form.
 
-    def __init__(self, session: Session, **params: Any) -> None:
+    Args:
+        session: whose.
+        setting: gives the setting; None takes the one that is chosen on Tune.
+    """
+
+    def __init__(
+        self, session: Session, *, setting: Callable[[], Setting] | None = None, **params: Any
+    ) -> None:
         super().__init__(**params)
-        self.session = session
+        self.setting = setting if setting is not None else lambda: setting_of(session)
         self.button = pmui.Button(label="Apply", variant="outlined", width=90, margin=0)
         self.forms = html()
         self.save = pmui.FileDownload(
@@ -45,17 +52,18 @@ class Apply(pn.viewable.Viewer):
             close_on_click=True,
             scroll="paper",
         )
-        self.button.on_click(self._open)
+        self.button.on_click(lambda _: self.show())
         self.layout = pn.Row(self.button, self.dialog, margin=0)
 
-    def _open(self, _: Any) -> None:
-        self.forms.object = "".join(_shown(exports(setting_of(self.session))))
+    def show(self) -> None:
+        """Open the dialog."""
+        self.forms.object = "".join(_shown(exports(self.setting())))
         self.dialog.open = True
 
     def _yaml(self) -> Any:
         from io import StringIO
 
-        form = next(one for one in exports(setting_of(self.session)) if one.name == "yaml")
+        form = next(one for one in exports(self.setting()) if one.name == "yaml")
         return StringIO(form.text)
 
     def __panel__(self) -> Any:

@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 from dashboard.comparetable import STYLE, as_csv, heading, sentence, table
 from dashboard.examples import EXAMPLES
 from dashboard.figures import Drawing, lead
-from dashboard.job import CANCELLED, FAILED, PAUSED, RUNNING, WAITING
+from dashboard.jobline import job_line
 from dashboard.look import card, html
 from dashboard.race import Entry, Lane, Race, results
 from dashboard.racelanes import RaceLanes, lane_of
@@ -22,6 +22,7 @@ from dashboard.session import Session
 from dashboard.tune import section
 from dashboard.words import LANES, short
 from phrasekit import METHODS
+from phrasekit.trace.summary import counted
 from phrasekit.tune import bundled
 from phrasekit.views import comparison_view
 from phrasekit.views.escape import escape
@@ -361,26 +362,8 @@ def _first_line(prompt: str) -> str:
 
 def _state(race: Race | None) -> str:
     if race is None:
-        return (
-            '<div class="state"><i class="dot ready"></i><b>Ready</b><span>nothing has raced yet</span></div>'
-        )
-    done = len([lanes for lanes in tuple(race.lanes) if all(lane.over for lane in lanes)])
-    word, more = {
-        WAITING: (
-            "Waiting",
-            f"position {race.ahead + 1} in the queue" if race.ahead else "next in the queue",
-        ),
-        RUNNING: ("Running", ""),
-        PAUSED: ("Paused", ""),
-        FAILED: ("Stopped", race.message),
-        CANCELLED: ("Cancelled", f"after {done} whole prompts; what is shown is complete up to there"),
-    }.get(race.status, ("Done", ""))
+        return job_line(None, idle="nothing has raced yet", doing="", kept="", share=0, count="")
+    done = sum(all(lane.over for lane in lanes) for lanes in tuple(race.lanes))
     share = min(100, round(100 * race.made / race.planned)) if race.planned else 0
-    values = f'aria-valuemin="0" aria-valuemax="100" aria-valuenow="{share}"'
-    told = f"<em><span>{done} of {len(race.prompts)} prompts</span><span>{share} %</span></em>"
-    bar = (
-        f'<div class="progress" role="progressbar" aria-label="progress of the race" {values}>{told}'
-        f'<i><i style="width:{share}%"></i></i></div>'
-    )
-    dot = f'<i class="dot {word.lower()}"></i>'
-    return f'<div class="state">{dot}<b>{word}</b><span>{escape(more)}</span>{bar}</div>'
+    count = f"{done} of {counted(len(race.prompts), 'prompt')}"
+    return job_line(race, idle="", doing="", kept=f"after {count}", share=share, count=count)

@@ -17,6 +17,7 @@ from dashboard.model import ModelTab
 from dashboard.options import Options
 from dashboard.pool import PoolTab
 from dashboard.runbar import RunBar
+from dashboard.search import SearchTab
 from dashboard.session import Session
 from dashboard.state import Settings
 from dashboard.step import StepTab
@@ -33,6 +34,7 @@ TABS: Mapping[str, tuple[str, Callable[[Session, RunBar], Any]]] = {
     "tune": ("Tune", TuneTab),
     "compare": ("Compare", CompareTab),
     "pool": ("Pool", PoolTab),
+    "search": ("Search", SearchTab),
     "theory": ("Theory", TheoryTab),
     "model": ("Model", ModelTab),
 }
