@@ -57,6 +57,10 @@ def _rounds(part: Callable[[RoundMetrics], str]) -> Cell:
     return lambda result: part(result.rounds) if result.rounds.rounds else NOTHING
 
 
+def _share(part: str) -> Cell:
+    return _rounds(lambda rounds: _percent(rounds.shares.get(part)))
+
+
 _SPEED: Mapping[str, Cell] = {
     "point": lambda one: one.name,
     "× plain": lambda one: _number(one.times_plain.median),
@@ -81,10 +85,14 @@ _RETRIEVAL: Mapping[str, Cell] = {
     "target": _rounds(lambda rounds: _number(rounds.sides["target"].amt)),
     "hits draft": _rounds(lambda rounds: _percent(rounds.sides["draft"].hit_rate)),
     "target ": _rounds(lambda rounds: _percent(rounds.sides["target"].hit_rate)),
-    "retrieval": _rounds(lambda rounds: _percent(rounds.retrieval_share)),
-    "waiting": _rounds(lambda rounds: _percent(rounds.shares.get("waiting"))),
+    "forwards": _share("target forwards"),
+    "draft's": _share("draft forwards"),
+    "retrieval": _share("retrieval"),
+    "KV": _share("KV cache"),
+    "waiting": _share("waiting"),
 }
 _RETRIEVAL_LEGEND = (
     "tokens/draft drafted per draft forward · AMT retrieved tokens the side's model agreed with, per query\n"
-    "hits queries that found something · retrieval, waiting shares of the rounds' time"
+    "hits queries that found something · the rest shares of the rounds' time: the target's forwards, the\n"
+    "draft's (over 100 % together where they overlap), retrieval, cache commits, waiting for the draft"
 )
