@@ -65,7 +65,8 @@ def _rows(iteration: Iteration, texts: Mapping[int, str]) -> Iterator[_Row]:
     yield _Row("position", {at: (str(iteration.position + at), "dim") for at in range(last + 1)})
     yield _Row("target", says)
     if trunk:
-        name = "copy" if all(tree.kinds[node] == LOOKUP for node in tree.trunk) else "draft"
+        copied = all(tree.kinds[node] == LOOKUP for node in tree.trunk)
+        name = "copy" if copied else "tail" if iteration.round.schedule else "draft"
         yield _Row(f"{name}  A {iteration.accepted}  #Match {iteration.matches}", trunk)
     yield from branches
 

@@ -14,7 +14,7 @@ from phrasekit.cli.knobs import describe
 from phrasekit.cli.terminal import say
 from phrasekit.cli.tokens import strip
 from phrasekit.trace import Iteration, PhraseRecord, sentence
-from phrasekit.trace.records import DRAFT, PHRASE, TARGET, PoolRecord
+from phrasekit.trace.records import DRAFT, PHRASE, SERIAL, TARGET, PoolRecord
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import visible
 
@@ -27,8 +27,10 @@ def show_iteration(console: Console, iteration: Iteration, texts: Mapping[int, s
     console.print()
     console.print(Rule(Text(describe(iteration.knobs), style="dim"), align="left", style="dim"))
     say(console, sentence(iteration), hanging=2 * INDENT)
+    # forwards of a parallel round ran beside the target's: what they wrote is not in its tree
+    lane = {"": "draft", SERIAL: "after"}.get(iteration.round.schedule, "beside")
     for number, inner in enumerate(iteration.draft, start=1):
-        say(console, _draft_line(number, inner, texts), indent=INDENT, hanging=2 * INDENT)
+        say(console, _draft_line(f"{lane} {number}", inner, texts), indent=INDENT, hanging=2 * INDENT)
     console.print()
     for line in comb(iteration, texts, console.width - INDENT):
         say(console, line, indent=INDENT)
@@ -39,14 +41,14 @@ def show_iteration(console: Console, iteration: Iteration, texts: Mapping[int, s
         say(console, line, indent=INDENT, hanging=6)
 
 
-def _draft_line(number: int, inner: Iteration, texts: Mapping[int, str]) -> Text:
+def _draft_line(label: str, inner: Iteration, texts: Mapping[int, str]) -> Text:
     """What one draft forward delivered, and what it tried."""
     kinds = [DRAFT if kind == TARGET else kind for kind in inner.kinds]  # its own picks are the draft
     guesses = len(inner.tree.branches)
     facts = [f"tried {counted(guesses, 'guess', 'guesses')}"] if guesses else []
     facts.append(counted(inner.forward.rows, "row"))
     delivered = strip(zip(kinds, inner.emitted, strict=True), texts)
-    return Text.assemble(f"draft {number}  ", delivered, (f"  {', '.join(facts)}", "dim"))
+    return Text.assemble(f"{label}  ", delivered, (f"  {', '.join(facts)}", "dim"))
 
 
 def _pool_lines(iteration: Iteration, texts: Mapping[int, str]) -> Iterator[Text]:

@@ -196,14 +196,27 @@ def speed_by_forwards(*traces: Trace, ratio: float) -> float | None:
     return _rate(sum(len(one.emitted) for one in rounds), spent)
 
 
+def agreed(one: Iteration) -> int:
+    """How many tokens that the draft's lane wrote, from the first on, this round's text has too."""
+    tail, drafted = len(one.tree.trunk), one.round.drafted
+    if one.round.kept:
+        return len(drafted) - one.round.kept
+    if (
+        one.accepted < tail or one.tree.dropped
+    ):  # a tree that lost tokens says nothing about those behind them
+        return 0
+    pairs = list(zip(drafted, one.emitted[tail:], strict=False))
+    return next((at for at, (mine, other) in enumerate(pairs) if mine != other), len(pairs))
+
+
 def _broke(one: Iteration) -> bool:
     tail, drafted = len(one.tree.trunk), one.round.drafted
     if one.round.kept or one.accepted < tail:
         return not one.round.kept
     guided = one.emitted[tail:]
     both = min(len(guided), len(drafted))
-    agreed = both > 0 and guided[:both] == drafted[:both]
-    return not agreed and len(guided) < 2
+    followed = both > 0 and guided[:both] == drafted[:both]
+    return not followed and len(guided) < 2
 
 
 def _side(steps: Sequence[Iteration]) -> SideMetrics:

@@ -17,12 +17,14 @@ from phrasekit.trace.records import (
     PHRASE,
     REJECTED,
     RETRIEVED,
+    SERIAL,
     SUFFIX,
     TARGET,
     WINDOW,
     Iteration,
     Trace,
 )
+from phrasekit.trace.rounds import agreed
 from phrasekit.trace.summary import counted, summary
 from phrasekit.trace.visible import columns, token_text, visible
 
@@ -60,6 +62,10 @@ _COLORS = {
     GUIDE: "4;38;5;175",
     TARGET: "1;38;5;32",
 }
+_ROUNDS = (
+    "the target verifies a tail, and a guide where it retrieved one; the draft model writes on behind the tail, "
+    "and what of that still follows the text is the next tail"
+)
 _RESERVED = "«»¦"
 
 _Piece = tuple[str, str]  # who proposed a token, and its visible text
@@ -75,7 +81,9 @@ def sentence(iteration: Iteration, texts: Mapping[int, str] | None = None, *, mo
 
     Returns:
         For example "Iteration 5: drafted 6 in 2 draft forwards, accepted 4 of 6, +1 from the
-        target; 1 target forward over 9 rows."
+        target; 1 target forward over 9 rows." Of a parallel round: "Iteration 5: verified a tail of 3 and a
+        guide of 6, accepted 3 + 2 from guide 1, +1 from the target; 1 target forward over 10 rows; drafted 4
+        beside it in 3 draft forwards, 1 of them the next tail."
     """
     clauses = (_read(iteration), _proposed(iteration), _accepted(iteration), _closing(iteration, model))
     story = ", ".join(clause for clause in clauses if clause)
@@ -115,9 +123,7 @@ def _proposed(iteration: Iteration) -> str:
     """Say what was put before the target, and what it cost."""
     tree, drafted = iteration.tree, iteration.drafted
     if iteration.round.schedule:
-        guided = " and a guide" * any(branch.kind == GUIDE for branch in tree.branches)
-        earlier = f"put {drafted} of the round before{guided} to the target"
-        return earlier if drafted else "put a guide to the target" if guided else "no draft"
+        return _put(iteration)
     if drafted and iteration.draft:
         return f"drafted {drafted} in {counted(len(iteration.draft), 'draft forward')}"
     if drafted and all(tree.kinds[node] == LOOKUP for node in tree.trunk):
@@ -127,13 +133,33 @@ def _proposed(iteration: Iteration) -> str:
     return f"tried {counted(len(tree.branches), 'guess', 'guesses')}" if tree.branches else "no draft"
 
 
+def _put(iteration: Iteration) -> str:
+    """Say what of a parallel round was there to verify: the tail of the round before, and a guide."""
+    guides = sum(len(branch.nodes) for branch in iteration.tree.branches if branch.kind == GUIDE)
+    guide = f"a guide of {guides}"
+    if iteration.drafted:
+        return f"verified a tail of {iteration.drafted}{f' and {guide}' * bool(guides)}"
+    return f"no tail, verified {guide}" if guides else "no tail to verify"
+
+
 def _beside(iteration: Iteration) -> str:
-    """Say what the draft model did while the target ran."""
+    """Say what the draft model did while the target ran, or after it."""
     beside = iteration.round
     if not beside.drafted:
         return ""
+    when = "after" if beside.schedule == SERIAL else "beside"
     forwards = counted(len(iteration.draft), "draft forward")
-    return f", beside it {forwards} wrote {len(beside.drafted)} and {beside.kept} go on"
+    return f"; drafted {len(beside.drafted)} {when} it in {forwards}, {_fate(iteration)}"
+
+
+def _fate(iteration: Iteration) -> str:
+    """Say what became of the tokens drafted beside the target's forward."""
+    wrote, kept, right = len(iteration.round.drafted), iteration.round.kept, agreed(iteration)
+    if kept:
+        return f"{kept} of them the next tail"
+    if right == wrote:
+        return "in the text already" if wrote == 1 else "all in the text already"
+    return "thrown away" if not right else f"{right} in the text already, {wrote - right} thrown away"
 
 
 def _accepted(iteration: Iteration) -> str:
@@ -188,6 +214,8 @@ def _header(trace: Trace, width: int) -> Iterator[str]:
     legend = ", ".join(f"{_LETTERS[kind]} {meaning}" for kind, meaning in _MEANINGS.items() if kind in seen)
     if legend:
         yield from _wrapped(f"origins: {legend}", width)
+    if any(iteration.round.schedule for iteration in trace.iterations):
+        yield from _wrapped(f"rounds: {_ROUNDS}", width)
 
 
 def _block(iteration: Iteration, texts: Mapping[int, str], color: bool, width: int) -> Iterator[str]:

@@ -95,10 +95,13 @@ class HarvestInfo:
     @property
     def sentence(self) -> str:
         """What there is to see, in one sentence."""
-        told = (
+        late = (
             f"{counted(self.late, 'drafted token')} {'was' if self.late == 1 else 'were'} right, but after "
-            f"the first mistake; rejected tails and repaired suffixes became {counted(self.grown, 'phrase')}"
+            "the first mistake"
         )
+        if not self.grown:
+            return f"{late}; rejected tails and repaired suffixes became no phrases."
+        told = f"{late}; rejected tails and repaired suffixes became {counted(self.grown, 'phrase')}"
         if not self.used:
             return f"{told}, none of them used later."
         return f"{told}, {self.used} of them used later for {counted(self.kept, 'token')}."

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from phrasekit.views.escape import escape
 from phrasekit.views.theme import DARK, FOUND, LIGHT, MONO, ROLES, SANS, Theme, hue
-from phrasekit.views.tokens import KEPT, ORIGINS, OWN, VERDICTS, Token
+from phrasekit.views.tokens import KEPT, ORIGINS, OWN, VERDICTS, Token, likelihood
 
 THEME_NAMES = ("auto", "light", "dark")
 KEEP = 200  # columns of one token
@@ -71,7 +71,8 @@ def chip(token: Token, extra: str = "", *, breaks: bool = True) -> str:
         extra: more classes.
         breaks: whether a line break in it breaks the line.
     """
-    attributes = f'class="pk-t {ROLES[token.kind]} {token.verdict} {extra}" title="{_facts(token)}"'
+    likely = "" if token.probability is None else f' style="--p:{100 * token.probability:.0f}%"'
+    attributes = f'class="pk-t {ROLES[token.kind]} {token.verdict} {extra}"{likely} title="{_facts(token)}"'
     shown, line = [], ""
     for part in _PARTS.findall(token.text) or [""]:
         if part == "\n":
@@ -124,7 +125,8 @@ def _subscript(number: int) -> str:
 def _facts(token: Token) -> str:
     said = VERDICTS[token.verdict]
     who = said if token.verdict == OWN else f"{ORIGINS[token.kind]}, {said}"
-    return escape(f"{token.text!r}: {who}; position {token.position}, id {token.id}", keep=KEEP)
+    likely = "" if token.probability is None else f"; p = {likelihood(token.probability)}"
+    return escape(f"{token.text!r}: {who}; position {token.position}, id {token.id}{likely}", keep=KEEP)
 
 
 @cache

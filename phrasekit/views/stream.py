@@ -14,11 +14,18 @@ from phrasekit.views.html import Html, chips, lead
 from phrasekit.views.link import opens, run_key
 from phrasekit.views.table import Table
 from phrasekit.views.theme import ROLES
-from phrasekit.views.tokens import ORIGINS, Token, emitted_tokens, node_token, quoted, strip
+from phrasekit.views.tokens import ORIGINS, Token, emitted_tokens, likelihood, node_token, quoted, strip
 from phrasekit.views.view import View
 
 MOST = 2000  # chips in one picture
 PROMPT_SHOWN = 24  # last tokens of the prompt
+ORIGIN, GAIN, PROBABILITY = "origin", "gain", "probability"
+SHADES = {
+    ORIGIN: "who proposed it",
+    GAIN: "tokens per target forward",
+    PROBABILITY: "probability",
+}  # what colours the text
+NOT_RECORDED = "This trace holds no probabilities; record it with probabilities=True (--probabilities)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ class StreamInfo:
         forwards: target forwards of the whole run.
         prompt_cut: whether the prompt is longer than shown.
         key: of the run, for links to its stepper; "" for none.
+        likely: whether the trace tells how likely its tokens were.
     """
 
     method: str
@@ -61,6 +69,7 @@ class StreamInfo:
     forwards: int
     prompt_cut: bool = False
     key: str = ""
+    likely: bool = False
 
     @property
     def sentence(self) -> str:
@@ -85,19 +94,23 @@ class StreamInfo:
                 token.id,
                 token.kind,
                 token.verdict,
+                token.probability,
                 None if token.phrase < 0 else token.phrase,
             )
             for chunk in self.chunks
             for token in (*chunk.emitted, *chunk.refused)
         ]
-        return Table(("iteration", "position", "token", "id", "origin", "verdict", "phrase"), tuple(rows))
+        names = ("iteration", "position", "token", "id", "origin", "verdict", "probability", "phrase")
+        return Table(names, tuple(rows))
 
     def text(self) -> str:
-        """A line per iteration."""
+        """A line per iteration, with the probabilities of its tokens where they were recorded."""
         told = [self.sentence, f"prompt {'…' * self.prompt_cut}{quoted(self.prompt)}"]
+        if self.likely:
+            told.append("p: what the target itself gave each token, before temperature")
         for chunk in self.chunks:
             refused = f"   not taken: {strip(chunk.refused)}" if chunk.refused else ""
-            told.append(f"{chunk.iteration + 1:>4}  {strip(chunk.emitted)}{refused}")
+            told.append(f"{chunk.iteration + 1:>4}  {strip(chunk.emitted)}{_odds(chunk)}{refused}")
         return "\n".join((*told, *_left_out(self)))
 
 
@@ -141,17 +154,24 @@ def stream_info(trace: Trace, *, first: int = 1, refused: bool = True, most: int
         forwards=len(every),
         prompt_cut=len(trace.prompt) > PROMPT_SHOWN,
         key=run_key(trace),
+        likely=any(iteration.logprobs for iteration in trace.iterations),
     )
 
 
-def draw_stream(info: StreamInfo, theme: str = "auto") -> Html:  # noqa: ARG001  (its style follows)
-    """Chips with a bracket and a number per iteration; boxes switch origins off, or shade by gain."""
+def draw_stream(info: StreamInfo, theme: str = "auto", *, shade: str = ORIGIN) -> Html:  # noqa: ARG001  (its style follows)
+    """Chips with a bracket and a number per iteration; boxes switch origins off.
+
+    Args:
+        info: to draw.
+        theme: what a view's painter is given.
+        shade: what colours the text at first, one of `SHADES`; the reader can choose another.
+    """
     most = max((len(chunk.emitted) for chunk in info.chunks), default=1)
     body = "".join(_drawn(chunk, info.key, most) for chunk in info.chunks)
     prompt = f"{'…' * info.prompt_cut}{''.join(info.prompt)}"
     notes = "".join(f'<p class="pk-note">{line}</p>' for line in _left_out(info))
     return Html(
-        f"{lead(info.sentence)}{_legend(info)}"
+        f"{lead(info.sentence)}{_legend(info)}{_choice(info, shade)}"
         f'<p class="pk-note">after the prompt {visible(prompt, keep=120).translate(_SAFE)}</p>'
         f'<div class="pk-text">{body}</div>{notes}'
     )
@@ -192,6 +212,11 @@ def _left_out(info: StreamInfo) -> Iterator[str]:
         yield f"{counted(after, 'iteration')} more not shown: pass first={before + len(info.chunks) + 1}"
 
 
+def _odds(chunk: Chunk) -> str:
+    known = [token.probability for token in chunk.emitted if token.probability is not None]
+    return f"   p {' '.join(map(likelihood, known))}" if known else ""
+
+
 def _drawn(chunk: Chunk, key: str, most: int) -> str:
     number = f'<span class="pk-no">{opens(key, chunk.iteration, str(chunk.iteration + 1))}</span>'
     lost = f'<span class="pk-refused">{chips(chunk.refused)}</span>' if chunk.refused else ""
@@ -216,7 +241,25 @@ def _legend(info: StreamInfo) -> str:
             ("off", "wrong after it"),
         ):
             entries.append(f'<span><span class="pk-t draft {verdict}">a</span> {words}</span>')
-    entries.append(
-        '<label><input type="checkbox" class="pk-f-gain">shade by tokens per target forward instead</label>'
-    )
     return f'<div class="pk-legend">{"".join(entries)}</div>'
+
+
+def _choice(info: StreamInfo, shade: str) -> str:
+    """What colours the text, chosen without a script, and the scale of probabilities."""
+    options = "".join(
+        f'<option class="pk-f-{name}"{" selected" * (name == shade)}>{words}</option>'
+        for name, words in SHADES.items()
+    )
+    scale = scale_of_probability() if info.likely else NOT_RECORDED
+    return (
+        f'<div class="pk-legend"><label>colour by <select>{options}</select></label>'
+        f'<span class="pk-scale">{scale}</span></div>'
+    )
+
+
+def scale_of_probability() -> str:
+    """Swatches from certain to impossible."""
+    steps = "".join(
+        f'<span class="pk-t" style="--p:{step}%">{step / 100:g}</span>' for step in (100, 75, 50, 25, 0)
+    )
+    return f"p, by the target itself {steps}"

@@ -5,6 +5,9 @@ computed has one hue, wherever it is found; marks at the top and left of its chi
 as a hue more would not be told apart by everyone. Tints are 35 % of the
 Okabe-Ito hue over the surface; an edge is the hue itself, darkened (light) or lightened (dark) only until it
 stands 3 : 1 against its own tint. Nothing here is written behind text but tints.
+
+The scale of probabilities runs in OKLab from the surface, where the model was certain, to `unsure`, so that
+lightness alone orders it.
 """
 
 from __future__ import annotations
@@ -57,6 +60,7 @@ class Theme:
         target_tint: bars of the target (blue); never behind its tokens.
         target_edge: outline and left bar of the target's own tokens.
         mistake: the first mistake, strike lines, errors (vermillion).
+        unsure: behind a token of probability 0; certain ones stand on the surface.
         mark: the linked highlight (yellow).
         mark_edge: outline of the linked highlight.
         focus: the focus ring.
@@ -87,6 +91,7 @@ class Theme:
     target_tint: str
     target_edge: str
     mistake: str
+    unsure: str
     mark: str
     mark_edge: str
     focus: str
@@ -155,6 +160,7 @@ LIGHT = Theme(
     target_tint="#A6CEE4",
     target_edge="#0072B2",
     mistake="#B84F00",
+    unsure="#B5A6EA",
     mark="#FBF7BE",
     mark_edge="#958D29",
     focus="#5B3FD1",
@@ -186,6 +192,7 @@ DARK = Theme(
     target_tint="#123F5C",
     target_edge="#3A98D0",
     mistake="#F0833A",
+    unsure="#5B49A6",
     mark="#45431F",
     mark_edge="#C9C04A",
     focus="#B4A3FF",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from math import exp
 
 from phrasekit.trace.records import (
     DRAFT,
@@ -76,6 +77,8 @@ class Token:
         verdict: what the target said, one of `VERDICTS`.
         position: its place in the whole sequence, prompt included.
         phrase: pool phrase behind it, or −1.
+        probability: of an emitted token by the model itself, before temperature and processors; None where it
+            was not recorded.
     """
 
     id: int
@@ -84,6 +87,7 @@ class Token:
     verdict: str
     position: int
     phrase: int = -1
+    probability: float | None = None
 
 
 def verdict_of(iteration: Iteration, node: int) -> str:
@@ -125,6 +129,7 @@ def emitted_tokens(iteration: Iteration, texts: Mapping[int, str]) -> tuple[Toke
                 verdict=OWN if own else KEPT,
                 position=iteration.position + place,
                 phrase=-1 if own else iteration.tree.phrases[iteration.path[place]],
+                probability=exp(iteration.logprobs[place]) if iteration.logprobs else None,
             )
         )
     return tuple(found)
@@ -144,6 +149,11 @@ def chosen(trace: Trace, number: int | None, default: Callable[[Iteration], floa
     if not 1 <= number <= len(iterations):
         raise ValueError(f"iteration must be from 1 to {len(iterations)}, but got {number}")
     return iterations[number - 1]
+
+
+def likelihood(probability: float) -> str:
+    """A probability with two digits; what is too small for them is said to be so."""
+    return f"{probability:.2f}" if probability >= 0.01 else "<0.01"
 
 
 def source_name(source: str) -> str:

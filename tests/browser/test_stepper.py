@@ -435,7 +435,7 @@ def test_an_empty_run_and_a_bad_file_say_so(show, tmp_path):
 
 
 def test_data_of_another_version_says_so(show):
-    html = stepper_html(story(), page=True).replace('"schema":1', '"schema":99')
+    html = stepper_html(story(), page=True).replace('"schema":2', '"schema":99')
     assert "another version of phrasekit" in show(html).root().inner_text()
     html = stepper_html(story(), page=True).replace('{"info":', '{"broken":')
     assert "no trace data" in show(html).root().inner_text()

@@ -216,7 +216,7 @@ def test_harvest_shows_the_way_from_mistake_to_use(harvested):
 
 OUR_TAGS = re.compile(r"</?b>|<br>|</?s>|<span style='color:#[0-9A-F]{6}'>|</span>")
 MARKUP = {"span", "i", "br", "wbr", "b", "div", "p", "h4", "label", "input", "style", "ul", "li", "details"}
-MARKUP |= {"summary", "table", "thead", "tbody", "tr", "th", "td", "a"}
+MARKUP |= {"select", "option", "summary", "table", "thead", "tbody", "tr", "th", "td", "a"}
 
 
 class Tags(HTMLParser):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from phrasekit.cli.tokens import LETTERS, MEANINGS, STYLES, legend, strip
 from phrasekit.trace import faults
 from phrasekit.trace.export.perfetto import perfetto
 from phrasekit.trace.records import GUIDE, KINDS, LOOKUP, REJECTED, RETRIEVED, TARGET, WINDOW
+from phrasekit.trace.rounds import agreed
 from phrasekit.trace.text import render
 from phrasekit.trace.text import sentence as in_short
 from phrasekit.views import comparison_view, stream_view, timeline_info, timeline_view, tree_view
@@ -20,6 +22,7 @@ from phrasekit.views.stepper import stepper_html, stepper_info
 from phrasekit.views.stepper.page import script
 from phrasekit.views.stepper.page import style as stepper_style
 from phrasekit.views.stepper.records import LETTERS as STEPPER_LETTERS
+from phrasekit.views.stepper.words import beside_sentence, forward_sentence, schedule_words
 from phrasekit.views.theme import DARK, FOUND, LIGHT, ROLES
 from phrasekit.views.tokens import KEPT, ORIGINS, Token
 from phrasekit.views.tokens import LETTERS as VIEW_LETTERS
@@ -93,25 +96,79 @@ def test_the_terminal_tells_them_by_letter():
 def test_sentences_tell_what_ran_beside_what():
     guided = rounds().iterations[1]
     assert in_short(guided) == (
-        "Iteration 2: put 2 of the round before and a guide to the target, accepted 2 + 1 from guide 1, "
-        "+1 from the target; 1 target forward over 5 rows, beside it 1 draft forward wrote 3 and 1 go on."
+        "Iteration 2: verified a tail of 2 and a guide of 2, accepted 2 + 1 from guide 1, +1 from the target; "
+        "1 target forward over 5 rows; drafted 3 beside it in 1 draft forward, 1 of them the next tail."
+    )
+    begun = in_short(rounds().iterations[0])
+    assert begun == (
+        "Iteration 1: read 2 prompt tokens, no tail to verify, +1 from the target; 1 target forward over 2 rows; "
+        "drafted 3 beside it in 2 draft forwards, 2 of them the next tail."
     )
     said = ["".join(step.said) for step in stepper_info(rounds()).steps]
     assert said[0] == (
-        "reads the prompt of 2 tokens; nothing was left to verify; the target wrote 1 token of its own: "
-        "1 token for one target forward. Meanwhile the draft model wrote 3 tokens more: "
-        "the first one is what the target says too, 2 are verified next."
+        "reads the prompt of 2 tokens; nothing was drafted yet; the target wrote 1 token of its own: "
+        "1 token for one target forward. Meanwhile the draft model wrote 3 tokens: "
+        "the first one the target says too, 2 are left to verify."
     )
     assert said[1] == (
         "2 tokens were drafted in the iteration before, and 2 retrieved behind them; the target kept all 2, "
         "kept 1 more from a guide and added 1 of its own: 4 tokens for one target forward. "
-        "Meanwhile the draft model wrote 3 tokens more: the first 2 are what the target says too, "
-        "1 is verified next."
+        "Meanwhile the draft model wrote 3 tokens behind those: the first 2 the target says too, "
+        "1 is left to verify."
     )
     assert said[2] == (
         "1 token was drafted in the iteration before; the target corrected it: 1 token for one target forward. "
-        "Meanwhile the draft model wrote 1 token more, which does not follow from that: it goes."
+        "Meanwhile the draft model wrote 1 token behind those: it does not follow, so it goes."
     )
+
+
+def drafting_beside(tokens, schedule="threads"):
+    """The guided round, whose text goes on with 30 40 behind its tail, with other tokens drafted beside it."""
+    guided = rounds().iterations[1]
+    beside = replace(guided.round, drafted=tokens, kinds=("draft",) * len(tokens), kept=0, schedule=schedule)
+    return replace(guided, round=beside)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "right", "short", "long"),
+    [
+        ((30,), 1, "in the text already.", "the target says it too."),
+        ((30, 40), 2, "all in the text already.", "the target says all 2 too."),
+        (
+            (30, 41, 60),
+            1,
+            "1 in the text already, 2 thrown away.",
+            "the first one the target says too, but not the next, so the other 2 go.",
+        ),
+        ((41, 40), 0, "thrown away.", "they do not follow, so they go."),
+    ],
+)
+def test_a_draft_that_nothing_is_left_of_was_not_always_wrong(tokens, right, short, long):
+    one = drafting_beside(tokens)
+    assert agreed(one) == right
+    assert in_short(one).endswith(short)
+    assert beside_sentence(one).endswith(long)
+
+
+def test_a_draft_behind_a_mistake_is_thrown_away_even_where_its_tokens_come_up():
+    lost = rounds().iterations[2]
+    assert agreed(replace(lost, round=replace(lost.round, drafted=lost.emitted))) == 0
+
+
+def test_one_lane_after_the_other_is_not_beside():
+    one = drafting_beside((41, 40), schedule="serial")
+    assert "drafted 2 after it in 1 draft forward" in in_short(one)
+    assert beside_sentence(one).startswith("Then the draft model wrote 2 tokens")
+    assert "after the target's forward" in schedule_words("serial")
+
+
+def test_what_a_draft_forward_tried_is_called_by_its_name():
+    first, second = rounds().iterations[0].draft
+    assert forward_sentence(second, 2, 2) == (
+        "Draft forward 2 of 2: 1 retrieved text to try after this token, it fits 1 token and is taken; "
+        "2 tokens from one forward."
+    )
+    assert "nothing to try" in forward_sentence(first, 1, 2)
 
 
 def test_a_round_is_on_one_clock_from_the_first_lane_on():

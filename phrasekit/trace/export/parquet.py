@@ -3,7 +3,8 @@
 `draft_tokens`, `acceptances`, `k`, `acceptance_length` and `emitted_token` are as in specspecs: one
 proposed sequence, the verdict on each of its tokens, and the target's own token behind them. The
 accepted draft tokens and the emitted tokens of all rows, in order, are the text. What a sequence cannot
-tell (the tree, #Match, the pool, times) stands in columns of its own.
+tell (the tree, #Match, the pool, times) stands in columns of its own; `emitted_logprobs` is null where
+the run was recorded without probabilities.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def _row(iteration: Iteration, texts: Mapping[int, str]) -> dict[str, object]:
         "draft_phrases": [tree.phrases[node] for node in nodes],
         "emitted_tokens": list(iteration.emitted),
         "emitted_sources": list(iteration.kinds),
+        "emitted_logprobs": list(iteration.logprobs) or None,
         "emitted_text": _utf8("".join(token_text(token, texts) for token in iteration.emitted)),
         "position": iteration.position,
         "drafted": iteration.drafted,
@@ -84,6 +86,7 @@ _COLUMNS = {
     "draft_phrases": "list<int64>",
     "emitted_tokens": "list<int64>",
     "emitted_sources": "list<string>",
+    "emitted_logprobs": "list<float64>",
     "emitted_text": "string",
     "position": "int64",
     "drafted": "int64",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from phrasekit.trace.records import DRAFT, TARGET, Iteration
+from phrasekit.trace.rounds import agreed
 from phrasekit.views.stepper.phrases import LISTED, PhraseBook
 from phrasekit.views.stepper.records import LETTERS, ForwardInfo, GuessInfo, RoundInfo
 from phrasekit.views.stepper.tokens import TokenTable
-from phrasekit.views.stepper.words import beside_sentence, forward_sentence, schedule_words
+from phrasekit.views.stepper.words import beside_sentence, fate_words, forward_sentence, schedule_words
 
 
 def film(iteration: Iteration, tokens: TokenTable, book: PhraseBook) -> tuple[ForwardInfo, ...]:
@@ -31,17 +32,17 @@ def round_info(iteration: Iteration) -> RoundInfo | None:
     if not lanes.schedule:
         return None
     start = begins(iteration)
-    gone_on = len(lanes.drafted) - lanes.kept
     return RoundInfo(
         told=schedule_words(lanes.schedule),
         drafted=len(lanes.drafted),
         kept=lanes.kept,
-        right=gone_on if lanes.kept else 0,
+        right=agreed(iteration),
         start=round(lanes.draft.start_ms - start, 2) if iteration.draft else 0.0,
         ms=round(lanes.draft.ms, 2),
         target_start=round(lanes.target.start_ms - start, 2),
         target_ms=round(lanes.target.ms, 2),
         overlap=round(lanes.overlap_ms, 2) if iteration.draft else 0.0,
+        fate=fate_words(iteration),
         said=beside_sentence(iteration),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import exp
 
 from phrasekit.trace import Iteration, Trace, faults, measure
 from phrasekit.trace.records import LOOKUP, PHRASE, SUFFIX, WINDOW
@@ -161,6 +162,7 @@ class _Builder:
             knobs=self._knobs.setdefault(_knobs(iteration.knobs, self._used), len(self._knobs)),
             note=visible(iteration.note, spaces=False, keep=200),
             beside=round_info(iteration),
+            probabilities=tuple(round(exp(one), 4) for one in iteration.logprobs),
         )
 
 

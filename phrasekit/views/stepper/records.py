@@ -22,7 +22,7 @@ from phrasekit.trace.records import (
     WINDOW,
 )
 
-SCHEMA = 1  # of these records; the page refuses another one
+SCHEMA = 2  # of these records; the page refuses another one
 
 # Who proposed a token.
 LETTERS = {
@@ -174,7 +174,7 @@ class RoundInfo:
     """What the draft model did while the target verified; it goes on behind the tokens then verified.
 
     Attributes:
-        told: how the two lanes ran, in words.
+        told: when the draft's lane ran, in words.
         drafted: tokens written.
         kept: how many of them, from the end, the next iteration verifies.
         right: how many of them, from the front, the target wrote too.
@@ -183,7 +183,8 @@ class RoundInfo:
         target_start: of the target's lane.
         target_ms: of it.
         overlap: milliseconds in which both lanes worked.
-        said: what became of it, in words.
+        fate: what became of the tokens, in words.
+        said: the same as a sentence.
     """
 
     told: str
@@ -195,6 +196,7 @@ class RoundInfo:
     target_start: float
     target_ms: float
     overlap: float
+    fate: str
     said: str
 
 
@@ -265,6 +267,7 @@ class StepInfo:
         tree: what was proposed and said.
         emitted: tokens that joined the text.
         kinds: letter of who proposed each.
+        probabilities: what the target itself gave each; empty where it was not recorded.
         nodes: tree node of each; the number of nodes stands for the target's own token.
         forwards: of the draft model.
         window: the target's own lookahead window, one tuple a level.
@@ -306,6 +309,7 @@ class StepInfo:
     knobs: int
     note: str
     beside: RoundInfo | None = None
+    probabilities: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

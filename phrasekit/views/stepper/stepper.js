@@ -8,7 +8,7 @@
 // proposed a token and what became of it is one letter each (ROLE, STATE). Nothing about decoding is computed here.
 // Text of the trace reaches the page as text nodes only; no markup is ever parsed from it.
 
-const SCHEMA = 1;
+const SCHEMA = 2;
 const ROLE = {
   d: "draft",
   p: "phrase",
@@ -100,6 +100,7 @@ const rect = (x, y, width, height, props) =>
 const box = (x, y, w, tall) => `M${x} ${y}h${w}v${tall}h${-w}z`;
 const plural = (n, one, many) => `${n} ${n === 1 ? one : many || one + "s"}`;
 const fixed = (n, digits = 1) => Number(n).toFixed(digits);
+const likely = (p) => (p < 0.01 ? "p < 0.01" : `p = ${fixed(p, 2)}`);
 const clamp = (n, low, high) => Math.max(low, Math.min(high, n));
 const ICONS = {
   first: "M3 3h1.8v10H3zM13 3v10L5.6 8z",
@@ -606,7 +607,11 @@ class Stepper {
         "span.q",
         null,
         "Tokens per iteration." +
-          (this.drafted ? " The gap between the dots is what the phrase pool can save." : ""),
+          (!this.drafted
+            ? ""
+            : this.info.phrases.length
+              ? " The gap between the dots is what the phrase pool can save."
+              : " The gap between the dots was right, but after the first mistake."),
       ),
     );
   }
@@ -700,11 +705,7 @@ class Stepper {
           ),
         ),
       h("p.s.q.lgn", null, "Click an entry to fade its tokens."),
-      h(
-        "button.more.lgn",
-        { type: "button", "aria-pressed": "false", onclick: (event) => this.shade(event.currentTarget) },
-        "Shade the text by tokens per target forward",
-      ),
+      this.shades(),
     ]);
   }
   fade(id, entry) {
@@ -714,10 +715,43 @@ class Stepper {
     this.root.classList.toggle("f-" + id, off);
   }
 
-  shade(button) {
-    // probabilities are not in a trace; how far one forward got is
-    const on = this.root.classList.toggle("by-gain");
-    button.setAttribute("aria-pressed", String(on));
+  // What colours the text: one of three.
+  shades() {
+    const choices = [
+      ["origin", "who proposed it"],
+      ["gain", "tokens per target forward"],
+      ["probability", "probability"],
+    ];
+    const buttons = choices.map(([id, words], at) =>
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(!at),
+          onclick: (event) => {
+            for (const one of buttons) one.setAttribute("aria-pressed", String(one === event.currentTarget));
+            for (const [other] of choices) this.root.classList.toggle("by-" + other, other === id);
+          },
+        },
+        words,
+      ),
+    );
+    const known = this.info.steps.some((step) => step.probabilities.length);
+    const scale = [1, 0.75, 0.5, 0.25, 0].map((p) =>
+      h("span.tk", { style: `--p:${100 * p}%` }, String(p)),
+    );
+    return h(
+      "div.lgn",
+      null,
+      h("div.shades", { role: "group", "aria-label": "colour of the text" }, "Colour the text by", buttons),
+      h(
+        "p.s.q.scale",
+        null,
+        known
+          ? ["p, what the target itself gave a token ", scale]
+          : "This trace holds no probabilities; record it with probabilities=True (--probabilities).",
+      ),
+    );
   }
 
   // ---- events -----------------------------------------------------------------------------------------------------
@@ -1120,7 +1154,10 @@ class Stepper {
       };
       run.items.forEach((k, at) => {
         const cls = `${ROLE[run.kind]}${run.kind === "t" ? "" : " ok"}${at ? " cont" : ""}`;
-        const add = (node) => ribbon.push(node);
+        const add = (node) => {
+          if (k in step.probabilities) node.style.setProperty("--p", `${100 * step.probabilities[k]}%`);
+          ribbon.push(node);
+        };
         this.pushToken(add, emitted[k], cls, `t:${q}:${nodes[k]}`, phrase(k), (rest) => {
           flush();
           out.push(...rest);
@@ -1259,7 +1296,7 @@ class Stepper {
     note.replaceChildren(
       `${plural(forwards.length, "forward")} of the draft model for ${plural(beside ? beside.drafted : step.drafted, "token")}` +
         (beside
-          ? `, beside the target's forward: ${beside.told}. ${beside.kept ? "Underlined is what the target says too; the rest is verified next." : "They do not follow from what the target says, so they go."}`
+          ? `, ${beside.told}: ${beside.fate}.`
           : ". A phrase that fits is taken whole, so one forward can write several tokens."),
     );
     const trunk = beside ? [] : step.tree.rows.length ? step.tree.rows[0].nodes : [];
@@ -1321,7 +1358,7 @@ class Stepper {
   fateBeside(k) {
     const { beside } = this.step;
     if (!beside) return "";
-    return !beside.kept ? " off" : k < beside.right ? " ok" : "";
+    return k < beside.right ? " ok" : beside.kept ? "" : " off";
   }
   guess({ tokens, kind, phrase, fits, taken }) {
     const key = phrase >= 0 ? `p:${phrase}` : "";
@@ -2282,8 +2319,10 @@ class Stepper {
   tokenFacts(step, node, t) {
     const { tree, info } = { tree: step.tree, info: this.info };
     const phrase = node >= 0 && node < tree.phrases.length ? tree.phrases[node] : -1;
+    const p = step.probabilities[step.nodes.indexOf(node)];
     return [
       ["proposed by", this.who(step, node)],
+      p !== undefined && ["probability", likely(p)],
       phrase >= 0 && [
         "phrase from",
         `${this.phrase(phrase).origin}${this.phrase(phrase).born >= 0 ? `, iteration ${this.phrase(phrase).born + 1}` : ""}`,
@@ -2306,6 +2345,7 @@ class Stepper {
             kept ? `after the ${kept === 1 ? "token" : `${kept} tokens`} kept` : "at once: nothing was kept",
           ],
           ["costs", "nothing: it comes with the forward"],
+          kept in step.probabilities && ["probability", likely(step.probabilities[kept])],
           ["token id", String(this.info.ids[t])],
         ],
       ];

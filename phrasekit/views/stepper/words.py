@@ -17,6 +17,7 @@ from phrasekit.trace.records import (
     THREADS,
     Iteration,
 )
+from phrasekit.trace.rounds import agreed
 from phrasekit.trace.summary import counted
 
 Sentence = tuple[str, str, str]  # what comes before the point, the point, what comes after it
@@ -37,22 +38,32 @@ def beside_sentence(iteration: Iteration) -> str:
         return ""
     wrote = len(beside.drafted)
     meanwhile = "Then" if beside.schedule == SERIAL else "Meanwhile"
-    said = f"{meanwhile} the draft model wrote {counted(wrote, 'token')} more"
-    if not beside.kept:
-        goes = "does not follow from that: it goes" if wrote == 1 else "do not follow from that: they go"
-        return f"{said}, which {goes}."
-    fits = wrote - beside.kept
-    right = f"the first {'one is' if fits == 1 else f'{fits} are'} what the target says too, " * bool(fits)
-    goes = "1 is" if beside.kept == 1 else f"{beside.kept} are"
-    return f"{said}: {right}{goes} verified next."
+    behind = " behind those" * bool(iteration.drafted)
+    return f"{meanwhile} the draft model wrote {counted(wrote, 'token')}{behind}: {fate_words(iteration)}."
+
+
+def fate_words(iteration: Iteration) -> str:
+    """Say what became of the tokens written beside the target's forward."""
+    wrote, kept, fits = len(iteration.round.drafted), iteration.round.kept, agreed(iteration)
+    left = wrote - fits
+    too = f"the first {'one' if fits == 1 else fits} the target says too"
+    if kept:
+        # with nothing of them in the text it was cut before its end
+        left_over = f"{too}, {kept} {'is' if kept == 1 else 'are'} left to verify"
+        return left_over if fits else f"the text ends before {'it' if wrote == 1 else 'them'}"
+    if not left:
+        return "the target says it too" if wrote == 1 else f"the target says all {wrote} too"
+    if fits:
+        return f"{too}, but not the next, so the other {left} {'goes' if left == 1 else 'go'}"
+    return "it does not follow, so it goes" if wrote == 1 else "they do not follow, so they go"
 
 
 def schedule_words(schedule: str) -> str:
-    """Say when the two lanes of a round ran."""
+    """Say when the draft's lane of a round ran."""
     return {
-        SERIAL: "one lane after the other",
-        THREADS: "both lanes at the same time, on two threads",
-        STREAMS: "both lanes at the same time, on two CUDA streams",
+        SERIAL: "after the target's forward, one lane after the other",
+        THREADS: "beside the target's forward, on a thread of its own",
+        STREAMS: "beside the target's forward, on a CUDA stream of its own",
     }.get(schedule, "")
 
 
@@ -91,7 +102,14 @@ def forward_sentence(inner: Iteration, number: int, total: int) -> str:
     if not guesses:
         return f"{said}nothing to try after this token, so the draft model writes {wrote}."
     phrases = not tree.trunk and all(branch.phrase >= 0 for branch in tree.branches)
-    several = counted(guesses, "phrase") if phrases else counted(guesses, "guess", "guesses")
+    found = {branch.kind for branch in tree.branches} <= {RETRIEVED, REJECTED, GUIDE} and not tree.trunk
+    several = (
+        counted(guesses, "retrieved text")
+        if found
+        else counted(guesses, "phrase")
+        if phrases
+        else counted(guesses, "guess", "guesses")
+    )
     tried = f"{several} to try after this token"
     if not fit:
         misfit = "it does not fit" if guesses == 1 else "none fits"
@@ -132,7 +150,9 @@ def _put(iteration: Iteration) -> str:
     guides = sum(len(branch.nodes) for branch in iteration.tree.branches if branch.kind == GUIDE)
     if not iteration.drafted:
         found = f"{counted(guides, 'token')} {'was' if guides == 1 else 'were'} retrieved for the target; "
-        return found if guides else "nothing was left to verify; "
+        if guides:
+            return found
+        return "nothing was drafted yet; " if iteration.index == 0 else "no draft was left to verify; "
     was = "was" if iteration.drafted == 1 else "were"
     behind = f", and {guides} retrieved behind them" * bool(guides)
     return f"{counted(iteration.drafted, 'token')} {was} drafted in the iteration before{behind}; "
