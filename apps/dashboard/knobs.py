@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.look import card, html
+from dashboard.look import card, html, live
 from dashboard.run import SYMBOLS, runnable
 from dashboard.runbar import both_ways
 from dashboard.session import Session
@@ -57,7 +57,7 @@ class KnobRail(pn.viewable.Viewer):
             )
             for name in (*DRAFT_SIDE, *TARGET_SIDE)
         }
-        self.notes = {name: html(padding="0 20px 10px") for name in self.sliders}
+        self.notes = {name: live("0 20px 10px") for name in self.sliders}
         self.sampling = {
             "temperature": pmui.FloatSlider(
                 label="T  temperature", start=0, end=2, step=0.1, value=settings.temperature, size="small",
@@ -67,7 +67,7 @@ class KnobRail(pn.viewable.Viewer):
                 label="top-p", start=0.05, end=1, step=0.05, value=settings.top_p, size="small",
                 sizing_mode="stretch_width", margin=(10, 24, 0, 20),
             ),
-            "seed": pmui.IntInput(label="seed", value=settings.seed, start=0, size="small", **BLOCK),
+            "seed": pmui.LiteralInput(label="seed", value=settings.seed, type=int, size="small", **BLOCK),
         }  # fmt: skip
         self._connect()
         self.layout = card(

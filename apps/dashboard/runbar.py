@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 
 from dashboard.examples import EXAMPLES
 from dashboard.job import PAUSED, WAITING
-from dashboard.look import card, html
+from dashboard.look import card, html, live
 from dashboard.session import Session
 from dashboard.state import PACES, Settings
 from dashboard.words import POOLS, state_of
@@ -73,16 +73,15 @@ class RunBar(pn.viewable.Viewer):
             width=200,
             margin=(0, 8, 0, 0),
         )
-        self.tokens = pmui.IntInput(
+        self.tokens = pmui.LiteralInput(
             label="Tokens at most",
             value=settings.tokens,
-            start=1,
-            end=session.options.new_tokens,
+            type=int,
             size="small",
             width=130,
             margin=(0, 8, 0, 0),
         )
-        self.state = html(min_width=260)
+        self.state = live()
         self.live = html('<div class="hidden" role="status"></div>')
         self._connect()
         self.layout = card(

@@ -256,6 +256,7 @@ class Session(param.Parameterized):
 
     def tick(self) -> None:
         """Raise the pulse if anything changed; the page calls this a few times a second."""
+        busy = self.busy  # asked first: what ends from here on is seen by the next look
         place = self.place
         jobs = tuple((job.number, job.version, job.ahead) for job in self._every_job())
         status = (place.status, place.message) if place is not None else None
@@ -263,7 +264,7 @@ class Session(param.Parameterized):
         if now != self._seen:
             self._seen = now
             self.pulse += 1
-        self.following = self.busy
+        self.following = busy
 
     @property
     def busy(self) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from socket import socket
 from typing import Any
 
 import pytest
@@ -78,23 +81,34 @@ def finish(session: Any) -> Any:
 def served(hub: Any, **options: Any) -> Iterator[str]:
     """The dashboard at a free port of this machine."""
     import panel as pn
+
     from dashboard.app import serve
     from dashboard.options import Options
-
     from phrasekit.cli.app import rules
 
-    thread = pn.serve(
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    pn.serve(
         {"/": lambda: serve(Options(**options), hub)},
-        port=0,
+        port=port,
         address="127.0.0.1",
         show=False,
         threaded=True,
         verbose=False,
         **rules((), None),
     )
-    server = until(lambda: next((one for one, *_ in pn.state._servers.values() if one.port), None))
+    until(lambda: answers(port))
     try:
-        yield f"http://127.0.0.1:{server.port}/"
+        yield f"http://127.0.0.1:{port}/"
     finally:
-        thread.stop()
         pn.state.kill_all_servers()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # connections that browsers left open
+            gc.collect()
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens."""
+    with socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

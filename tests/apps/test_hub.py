@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Event, Thread, get_ident
 
 import pytest
+
 from dashboard.hub import QUEUED, QUEUED_EACH, BusyError, ModelHub, PairSpec, Place
 from dashboard.job import CANCELLED, DONE, FAILED, PAUSED, Job
 from tests.apps.conftest import until

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import pytest
+
 from dashboard.hub import PairSpec
 from dashboard.options import Options
 
-PATHS = ["/etc", "../models", "~/models", ".", "a/b/c", "a/../b", "models/", "model.gguf/", "tests/apps", "C:\\x"]
+PATHS = [
+    "/etc",
+    "../models",
+    "~/models",
+    ".",
+    "a/b/c",
+    "a/../b",
+    "models/",
+    "model.gguf/",
+    "tests/apps",
+    "C:\\x",
+]
 
 
 @pytest.mark.parametrize("name", PATHS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from dashboard.job import CANCELLED, DONE, FAILED
 from dashboard.lanes import ROW, row, speed
-from dashboard.prose import piece
 from dashboard.proof import PlainRun, compare
+from dashboard.prose import piece
 from dashboard.run import LiveRun, Plan
 from phrasekit import generate
 from phrasekit.trace import faults, load_trace, save_trace

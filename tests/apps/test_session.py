@@ -7,6 +7,7 @@ import json
 from weakref import ref
 
 import pytest
+
 from dashboard.hub import PairSpec
 from dashboard.options import Options
 from dashboard.session import PINS
@@ -143,7 +144,7 @@ def test_a_hostile_file_gives_one_clear_message(visitor, content):
     assert session.notice.startswith("This file is no trace that can be shown. ")
     assert len(session.notice) < 700
     assert "\n" not in session.notice
-    assert "/tmp" not in session.notice
+    assert "upload.jsonl" not in session.notice
     assert "Traceback" not in session.notice
 
 
@@ -236,3 +237,28 @@ def test_what_is_downloaded_can_be_opened(visitor, tmp_path):
     save_trace(session.trace, tmp_path / "run.jsonl")
     assert session.upload((tmp_path / "run.jsonl").read_bytes())
     assert session.trace == session.run.trace
+
+
+def test_the_end_of_a_run_is_never_missed(visitor):
+    """A job that ends while the session looks at it is seen by the next look."""
+    session = visitor()
+    session.start()
+    look, run = type(session).busy.fget, session.run
+
+    class Late(type(session)):
+        @property
+        def busy(self):
+            going = look(self)
+            while run.active:  # it ends right now
+                pass
+            return going
+
+    session.__class__ = Late
+    session.tick()
+    assert session.following
+    pulse = session.pulse
+    session.tick()
+    session.tick()
+    assert session.pulse >= pulse
+    assert not session.following
+    assert session._seen[0][0][1] == run.version

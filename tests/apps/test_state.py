@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs
 
 import pytest
+
 from dashboard.state import NAMES, REACH, Settings
 
 
@@ -17,7 +18,7 @@ def arguments(query: str) -> dict[str, list[bytes]]:
 def test_a_link_gives_back_every_value():
     chosen = Settings(
         tab="tune",
-        prompt="ä & b=c\n  \"d\" <script> +%20 ⏎",
+        prompt='ä & b=c\n  "d" <script> +%20 ⏎',
         method="hybrid",
         gamma=7,
         window=3,

@@ -1,0 +1,203 @@
+"""What a visitor does, in a browser: load, run, steer, cancel, link, upload, two at once, a lost connection."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+
+from dashboard.state import Settings
+from tests.apps.conftest import PROMPT, served
+
+WAIT = 20_000  # milliseconds; a busy machine is slow
+GOING = re.compile(r"^iteration ([2-9]|\d\d)")
+RUN = {"pace": "8 iterations a second", "prompt": PROMPT, "tokens": 96}
+
+
+@pytest.fixture(scope="module")
+def address(pair):
+    from dashboard.hub import ModelHub
+
+    hub = ModelHub(lambda spec: pair)
+    hub.place(Settings().spec).wait(30)
+    with served(hub) as found:
+        yield found
+    hub.close()
+
+
+class Visitor:
+    """A page of its own, as a browser without history has it."""
+
+    def __init__(self, browser, address, *, tour=False, **context):
+        self.context = browser.new_context(viewport={"width": 1400, "height": 1000}, **context)
+        self.context.add_init_script(SOCKETS)
+        if not tour:
+            self.context.add_init_script("localStorage.setItem('phrasekit-tour', 'seen')")
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(WAIT)
+        self.errors, self.requests = [], []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.address = address
+
+    def open(self, **settings):
+        self.page.goto(self.address + Settings(**{**RUN, **settings}).query())
+        self.button("Run").or_(self.page.get_by_text("Show as table")).first.wait_for()
+        self.page.wait_for_function("window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle")
+        return self
+
+    def button(self, name):
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def says(self, words):
+        self.page.get_by_text(words).first.wait_for()
+
+    def lanes(self):
+        return self.page.locator(".lanes svg")
+
+    def close(self):
+        self.context.close()
+        assert not self.errors
+        outside = [url for url in self.requests if not url.startswith((self.address, "data:", "blob:"))]
+        assert not outside, outside
+
+
+# Keeps every websocket at hand, so that a test can cut the line.
+SOCKETS = """
+window.lines = []
+const Real = window.WebSocket
+window.WebSocket = class extends Real { constructor(...given) { super(...given); window.lines.push(this) } }
+"""
+
+
+@pytest.fixture
+def visit(browser, address):
+    there = []
+
+    def come(**given):
+        there.append(Visitor(browser, address, **given))
+        return there[-1]
+
+    yield come
+    for one in there:
+        one.close()
+
+
+def test_first_visit_tour_and_every_tab(visit):
+    here = visit(tour=True)
+    here.open()
+    here.says("1 of 5: A prompt")
+    for title in ("One iteration", "Knobs, live", "Keep the better setting", "Your own pair"):
+        here.button("Next").click()
+        here.says(title)
+    here.button("Done").click()
+    here.page.get_by_text("5 of 5").first.wait_for(state="hidden")
+    assert here.page.evaluate("localStorage.getItem('phrasekit-tour')") == "seen"
+    here.says("probe of the target")
+    for tab in here.page.get_by_role("tab").all():
+        tab.click()
+    here.page.get_by_role("tab", name="Theory").click()
+    here.page.locator(".js-plotly-plot").first.wait_for()
+
+
+def test_run_steer_prove_and_cancel(visit):
+    here = visit().open(tab="tune", tokens=400)
+    began = time.monotonic()
+    here.button("Run").click()
+    here.lanes().wait_for()
+    assert time.monotonic() - began < 20
+    here.says(GOING)
+    slider = here.page.get_by_role("slider", name="draft length")
+    slider.focus()
+    here.page.keyboard.press("ArrowRight")
+    here.page.locator(".lanes .flagtext:not(.waits)", has_text="γ 2 → 3").wait_for()
+    here.page.locator(".pk-flag", has_text="γ 2 → 3").wait_for()
+    here.button("Cancel").click()
+    here.says("what is shown is complete up to there")
+    here.button("Prove it").click()
+    here.says(re.compile("Output unchanged: identical to plain decoding"))
+    here.button("Apply").click()
+    here.says("pk.Knobs(gamma=3")
+
+
+def test_a_link_brings_the_whole_state(visit):
+    here = visit().open(tab="tune", method="speculative", gamma=9, temperature=0.5, seed=11)
+    assert here.page.get_by_role("slider", name="draft length").get_attribute("aria-valuenow") == "9"
+    assert here.page.get_by_role("slider", name="temperature").get_attribute("aria-valuenow") == "0.5"
+    here.page.get_by_role("slider", name="draft length").focus()
+    here.page.keyboard.press("ArrowLeft")
+    here.page.wait_for_function("location.search.includes('gamma=8')")
+    search = here.page.evaluate("location.search")
+    assert search.startswith("?v=1&")
+    assert "seed=11" in search
+    assert "method=speculative" in search
+
+
+def test_a_link_of_another_version_is_told(visit):
+    here = visit()
+    here.page.goto(here.address + "?v=9&gamma=3")
+    here.says("This link is of version '9'")
+
+
+def test_a_hostile_trace_gives_one_message(visit):
+    here = visit().open()
+    here.button("Files").click()
+    hostile = json.dumps({"row": "header", "schema": "<img src=x onerror=alert(1)>"}).encode() + b"\n"
+    here.page.locator("input[type=file]").set_input_files(
+        {"name": "run.jsonl", "mimeType": "application/x-ndjson", "buffer": hostile}
+    )
+    alarm = here.page.get_by_role("alert").filter(has_text="This file is no trace that can be shown.")
+    alarm.wait_for()
+    assert alarm.count() == 1
+    assert here.page.locator("img[src=x]").count() == 0
+
+
+def test_two_visitors_share_the_pair_and_not_the_text(visit):
+    one, other = visit().open(tab="tune"), visit().open(tab="tune", prompt="import os\n\n\nclass Path:\n")
+    one.button("Run").click()
+    other.button("Run").click()
+    for here in (one, other):
+        here.button("Run again").wait_for()
+    texts = [here.page.locator(".pk-text").inner_text() for here in (one, other)]
+    assert texts[0] != texts[1]
+
+
+def test_a_lost_connection_finds_its_run_again(visit):
+    here = visit().open(tab="tune")
+    here.button("Run").click()
+    here.lanes().wait_for()
+    here.page.evaluate("window.lines.forEach((line) => line.close(4000))")
+    here.page.wait_for_function("window.lines.length > 1 && window.lines.at(-1).readyState === 1")
+    here.says("the token limit was reached")
+    here.says("96 of 96 tokens")
+    here.button("Prove it").click()
+    here.says(re.compile("Output unchanged"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility_rules(visit, scheme):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is missing"
+    )
+    here = visit(color_scheme=scheme).open(tab="tune", pace="full speed")
+    here.button("Run").click()
+    here.says("the token limit was reached")
+    found = axe.Axe().run(here.page).response["violations"]
+    serious = {
+        one["id"]: [node["html"][:200] for node in one["nodes"]]
+        for one in found
+        if one["impact"] in ("critical", "serious")
+    }
+    assert not serious, json.dumps(serious, indent=1)[:3000]
+
+
+def test_a_phone_never_scrolls_sideways(visit):
+    here = visit().open(tab="tune", pace="full speed")
+    here.button("Run").click()
+    here.says("the token limit was reached")
+    for width in (380, 768, 1000, 1400):
+        here.page.set_viewport_size({"width": width, "height": 900})
+        here.page.wait_for_timeout(200)
+        assert here.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,131 @@
+"""Over HTTP: a page comes, names nobody outside, and strangers' origins are refused; `phrasekit app`'s rules."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tomllib
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+
+from phrasekit.cli import app as command
+from phrasekit.cli import main
+from tests.apps.conftest import served
+
+ANYWHERE = "0.0.0.0"  # noqa: S104 (never listened at here)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_page_comes_and_names_no_other_host(hub):
+    with served(hub) as address, urllib.request.urlopen(address, timeout=30) as answer:  # noqa: S310
+        page = answer.read().decode()
+    assert answer.status == 200
+    assert "phrasekit" in page
+    hosts = set(re.findall(r"(?:src|href)=[\"'](https?://[^/\"']+)", page))
+    assert not hosts
+
+
+def test_a_websocket_from_another_origin_is_refused(hub):
+    async def knock(address, origin):
+        request = HTTPRequest(address.replace("http", "ws") + "ws", headers={"Origin": origin})
+        try:
+            connection = await websocket_connect(request, subprotocols=["bokeh", "no-token"])
+        except HTTPClientError as refused:
+            return refused.code
+        connection.close()
+        return 101
+
+    # the thread of the tests may have a loop already
+    with served(hub) as address, ThreadPoolExecutor(1) as aside:
+        assert aside.submit(asyncio.run, knock(address, "http://evil.example")).result() == 403
+        assert aside.submit(asyncio.run, knock(address, address.rstrip("/"))).result() == 101
+
+
+REFUSED = {
+    "--address 0.0.0.0": "needs --allow-origin",
+    "--address 0.0.0.0 --allow-origin *": "must name a host, but got *",
+    "--password": "PHRASEKIT_PASSWORD is empty or not set",
+    "--draft gpt2": "a draft needs a target",
+    "--device gpu!": "device must be such as",
+}
+
+
+@pytest.mark.parametrize("given", list(REFUSED))
+def test_what_is_unsafe_or_senseless_is_refused_before_a_server_starts(given, monkeypatch):
+    monkeypatch.delenv("PHRASEKIT_PASSWORD", raising=False)
+    answer = CliRunner().invoke(main, ["app", *given.split()])
+    assert answer.exit_code == 2
+    assert REFUSED[given] in answer.output
+    assert "Traceback" not in answer.output
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What `phrasekit app` would serve, without serving it."""
+    import panel as pn
+
+    from dashboard import app as served_app
+
+    calls = []
+    monkeypatch.setattr(pn, "serve", lambda pages, **rules: calls.append((pages, rules)))
+    monkeypatch.setattr(served_app, "hub", lambda: type("Hub", (), {"place": lambda self, spec: None})())
+
+    def start(*given, **env):
+        answer = CliRunner(env=env).invoke(main, ["app", "--no-browser", *given])
+        assert answer.exit_code == 0, answer.output
+        return calls[-1][1], answer.output
+
+    return start
+
+
+def test_it_listens_at_this_machine_only(started):
+    rules, _ = started()
+    assert rules["address"] == "127.0.0.1"
+    assert "websocket_origin" not in rules
+    assert "basic_auth" not in rules
+    assert rules["unused_session_lifetime_milliseconds"] >= 600_000
+
+
+def test_a_password_comes_from_the_environment_or_a_file(started, tmp_path):
+    rules, _ = started("--password", PHRASEKIT_PASSWORD="open sesame")
+    assert rules["basic_auth"] == "open sesame"
+    assert len(rules["cookie_secret"]) == 64
+    (tmp_path / "secret").write_text("from a file\n")
+    rules, told = started(
+        "--address",
+        ANYWHERE,
+        "--allow-origin",
+        "demo.example:5006",
+        "--password-file",
+        str(tmp_path / "secret"),
+    )
+    assert rules["basic_auth"] == "from a file"
+    assert rules["websocket_origin"] == ["demo.example:5006"]
+    assert "asks for a password" not in told
+
+
+def test_an_open_server_without_a_password_says_so(started):
+    _, told = started("--address", ANYWHERE, "--allow-origin", "demo.example")
+    assert "--password asks for a password" in told
+
+
+def test_the_dashboard_lies_where_the_command_looks(tmp_path, monkeypatch):
+    assert command.folder() == ROOT / "apps"
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    assert wheel["force-include"] == {"apps/dashboard": "phrasekit/apps/dashboard"}
+    installed = tmp_path / "phrasekit"
+    (installed / "apps" / "dashboard").mkdir(parents=True)
+    (installed / "apps" / "dashboard" / "app.py").touch()
+    monkeypatch.setattr(command, "__file__", str(installed / "cli" / "app.py"))
+    assert command.folder() == installed / "apps"
+    monkeypatch.setattr(command, "__file__", str(tmp_path / "nowhere" / "cli" / "app.py"))
+    with pytest.raises(FileNotFoundError, match="apps/dashboard"):
+        command.folder()
