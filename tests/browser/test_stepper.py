@@ -8,10 +8,11 @@ from html import escape
 import pytest
 
 from phrasekit.trace import Trace
+from phrasekit.views import stream_view
 from phrasekit.views.stepper import stepper_html, stepper_info
 from phrasekit.views.stepper.page import script, style
 from phrasekit.views.stepper.records import StepperInfo
-from tests.views.stepper_traces import hostile, large, plain_of, rounds, story
+from tests.views.stepper_traces import hostile, large, likely, plain_of, rounds, story
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_the_legend_fades_what_is_clicked(opened):
 
 def test_the_text_can_be_shaded_by_what_a_forward_brought(opened):
     opened.press("End")
-    shade = opened.get_by_role("button", name="Shade the text by tokens per target forward")
+    shade = opened.get_by_role("button", name="tokens per target forward")
     shade.click()
     assert shade.get_attribute("aria-pressed") == "true"
     opened.wait_for_timeout(250)
@@ -195,11 +196,63 @@ def test_the_text_can_be_shaded_by_what_a_forward_brought(opened):
         "75%",
         "100%",
     ]
-    shade.click()
+    opened.get_by_role("button", name="who proposed it").click()
+    assert shade.get_attribute("aria-pressed") == "false"
     opened.wait_for_timeout(250)
     assert opened.locator(".it .tk.draft").first.evaluate("el => getComputedStyle(el).backgroundColor") == (
         "rgb(196, 229, 247)"
     )
+
+
+COLOUR = "one => getComputedStyle(one).backgroundColor"
+
+
+def lightness(colour: str) -> float:
+    """Of what color-mix gives: oklab(L a b)."""
+    return float(colour.removeprefix("oklab(").split()[0])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_text_can_be_coloured_by_probability(show, theme):
+    page = show(stepper_html(likely(), theme=theme, step=1, page=True))
+    page.press("End")
+    assert not page.locator(".scale").is_visible()
+    page.get_by_role("button", name="probability", exact=True).click()
+    page.wait_for_timeout(250)
+    words = page.locator(".stream .line .tk[style]")
+    odds = [
+        float(one.removesuffix("%"))
+        for one in words.evaluate_all("all => all.map((one) => one.style.getPropertyValue('--p'))")
+    ]
+    assert odds == [100, 50, 10, 100, 50, 10, 1]
+    shades = [lightness(colour) for colour in words.evaluate_all(f"all => all.map({COLOUR})")]
+    by_odds = [shade for _, shade in sorted(zip(odds, shades, strict=True), reverse=True)]
+    assert by_odds == sorted(by_odds, reverse=theme == "light")
+    assert len({round(shade, 3) for shade in shades}) == 4
+    assert page.locator(".scale").inner_text() == "p, what the target itself gave a token 10.750.50.250"
+    words.nth(5).hover()
+    assert "p = 0.10" in page.locator(".tip").inner_text()
+    words.nth(6).hover()
+    assert "p = 0.01" in page.locator(".tip").inner_text()
+
+
+def test_a_trace_without_probabilities_says_how_to_get_them(opened):
+    opened.get_by_role("button", name="probability", exact=True).click()
+    assert opened.locator(".scale").inner_text() == (
+        "This trace holds no probabilities; record it with probabilities=True (--probabilities)."
+    )
+    assert opened.locator(".scale .tk, .stream .tk[style]").count() == 0
+
+
+def test_a_saved_view_colours_its_text_by_probability_without_a_script(show):
+    page = show(stream_view(likely()).html(), java_script_enabled=False)
+    words = page.locator(".pk-it > .pk-t")
+    plain = words.first.bounding_box()
+    assert not page.locator(".pk-scale").is_visible()
+    page.get_by_label("colour by").select_option("probability")
+    assert page.locator(".pk-scale").is_visible()
+    assert words.first.bounding_box() == plain
+    assert "p = 0.10" in words.nth(2).get_attribute("title")
 
 
 def test_play_steps_until_the_end_and_space_pauses(opened):

@@ -65,6 +65,18 @@ def test_parquet_has_the_columns_and_values_of_every_iteration(story, tmp_path):
     assert json.loads(rows[0]["knobs"]) == {"gamma": 3}
 
 
+def test_parquet_has_the_probabilities_that_were_recorded(story, tmp_path):
+    first = replace(story.iterations[0], logprobs=(-0.5, 0.0, -2.0))
+    some = replace(story, iterations=(first, *story.iterations[1:]))
+    rows = parquet_of(some, tmp_path).read().to_pylist()
+    assert [row["emitted_logprobs"] for row in rows] == [[-0.5, 0.0, -2.0], None, None, None]
+    for name in ("vllm.json", "spec-bench.jsonl"):
+        for at, trace in enumerate((some, story)):
+            convert(trace, tmp_path / f"{at}.{name}")
+    assert (tmp_path / "0.vllm.json").read_bytes() == (tmp_path / "1.vllm.json").read_bytes()
+    assert spec_bench(some)["choices"] == spec_bench(story)["choices"]
+
+
 def test_parquet_rows_tell_the_text(story, tmp_path):
     rows = parquet_of(story, tmp_path).read().to_pylist()
     told = [

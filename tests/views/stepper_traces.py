@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from math import log
 
 from phrasekit.trace import Branch, ForwardRecord, Iteration, PhraseRecord, PoolRecord, Trace, TreeRecord
 from phrasekit.trace.records import LaneRecord, RoundRecord
@@ -134,6 +135,16 @@ def story() -> Trace:
     }
     return Trace(
         "ouroboros", (10, 11), (broken, lengthened), "eos", {"target": "target", "device": "cpu"}, texts
+    )
+
+
+def likely() -> Trace:
+    """The story, recorded with probabilities: 1, ½, ⅒, and in the second iteration 1/100 behind them."""
+    trace = story()
+    logprobs = tuple(map(log, (1, 0.5, 0.1, 0.01)))
+    return replace(
+        trace,
+        iterations=tuple(replace(one, logprobs=logprobs[: len(one.emitted)]) for one in trace.iterations),
     )
 
 

@@ -20,10 +20,12 @@ from phrasekit.views import (
     View,
     comparison_view,
     convert,
+    draw_stream,
     harvest_view,
     matches_view,
     pool_view,
     speedup_view,
+    stream_info,
     stream_view,
     timeline_view,
     trace_page,
@@ -38,6 +40,7 @@ from phrasekit.views.theme import DARK, LIGHT
 from phrasekit.views.tokens import Token
 from tests.strategies import hostile_texts
 from tests.views.conftest import HOSTILE
+from tests.views.stepper_traces import likely
 
 ROOT = Path(__file__).resolve().parents[2]
 ON_HTML = {"stream": stream_view, "window": window_view, "harvest": harvest_view}
@@ -149,6 +152,27 @@ def test_stream_filter_needs_no_script(story):
     assert "<script" not in forms
     assert 'class="pk-f-draft"' in forms
     assert ":has(.pk-f-draft:not(:checked))" in forms
+
+
+def test_stream_can_be_coloured_by_probability():
+    drawn = draw_stream(stream_info(likely()), shade="probability").markup
+    assert '<option class="pk-f-probability" selected>' in drawn
+    assert drawn.count(" selected") == 1
+    assert (
+        'style="--p:10%" title="&#x27;):\\n    &#x27;: the target&#x27;s own; position 4, id 50; p = 0.10"'
+        in drawn
+    )
+    assert "p, by the target itself" in drawn
+    sheet = style()
+    assert ".pk-view:has(.pk-f-probability:checked) .pk-it>.pk-t[style]" in sheet
+
+
+def test_stream_without_probabilities_says_how_to_get_them(story):
+    drawn = draw_stream(stream_info(story)).markup
+    assert "record it with probabilities=True (--probabilities)" in drawn
+    assert "--p:" not in drawn
+    assert "; p = " not in drawn
+    assert '<option class="pk-f-origin" selected>' in drawn
 
 
 def test_tree_has_mask_rows_in_the_order_of_the_tree(story):

@@ -21,8 +21,10 @@ from phrasekit.views import (
     window_info,
 )
 from phrasekit.views.phrases import Use, lives
+from phrasekit.views.tokens import likelihood
 from tests.strategies import traces
 from tests.trace.conftest import drafting
+from tests.views.stepper_traces import likely
 
 EMPTY = Trace("vanilla", (7,))
 
@@ -163,6 +165,43 @@ def test_mask_of_any_tree_is_ancestry(trace):
         for place, row in enumerate(info.rows):
             assert info.mask[place].count("o") == row.depth
             assert info.mask[place][place] == "x"
+
+
+# --- probabilities ------------------------------------------------------------------------------
+
+
+def test_stream_tells_how_likely_every_token_was():
+    info = stream_info(likely())
+    assert info.likely
+    assert [round(p, 3) for p in info.table().column("probability") if p is not None] == [
+        1,
+        0.5,
+        0.1,
+        1,
+        0.5,
+        0.1,
+        0.01,
+    ]
+    by_verdict = zip(info.table().column("verdict"), info.table().column("probability"), strict=True)
+    assert {verdict for verdict, p in by_verdict if p is None} == {"mistake", "late"}
+    lines = info.text().splitlines()
+    assert "p: what the target itself gave each token, before temperature" in lines
+    assert "   p 1.00 0.50 0.10   not taken: " in lines[-2]
+    assert lines[-1].endswith("   p 1.00 0.50 0.10 0.01")
+
+
+def test_stream_without_probabilities_says_nothing_of_them_in_text(story):
+    info = stream_info(story)
+    assert not info.likely
+    assert set(info.table().column("probability")) == {None}
+    assert " p " not in info.text()
+
+
+@pytest.mark.parametrize(
+    ("p", "told"), [(1.0, "1.00"), (0.834, "0.83"), (0.01, "0.01"), (0.0099, "<0.01"), (0.0, "<0.01")]
+)
+def test_a_probability_has_two_digits(p, told):
+    assert likelihood(p) == told
 
 
 # --- #Match against A ---------------------------------------------------------------------------

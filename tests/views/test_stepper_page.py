@@ -7,6 +7,7 @@ import re
 from dataclasses import fields
 from html.parser import HTMLParser
 from importlib.resources import files
+from itertools import pairwise
 
 import pytest
 
@@ -127,6 +128,58 @@ def test_text_stands_out_from_what_is_behind_it(theme):
     assert contrast(theme.mistake, theme.surface) > 4.5
 
 
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_text_is_readable_all_along_the_scale_of_probabilities(theme):
+    scale = [mixed(theme.surface, theme.unsure, step / 20) for step in range(21)]
+    for colour in scale:
+        assert contrast(theme.ink, colour) > 5
+        assert contrast(theme.ink_2, colour) > 3  # marks of spaces and line breaks
+    lights = [luminance(colour) for colour in scale]
+    assert lights == sorted(lights, reverse=theme is LIGHT)
+    # steps that look even: lightness of OKLab, the last step as large as the first
+    steps = [oklab(other)[0] - oklab(one)[0] for one, other in pairwise(scale)]
+    assert max(steps) - min(steps) < 0.01
+    assert abs(oklab(scale[-1])[0] - oklab(scale[0])[0]) > 0.2
+
+
+def mixed(one: str, other: str, share: float) -> str:
+    """What `color-mix(in oklab, …)` gives, with `share` of the other."""
+    mix = [a + share * (b - a) for a, b in zip(oklab(one), oklab(other), strict=True)]
+    long, middle, short = (
+        (mix[0] + a * mix[1] + b * mix[2]) ** 3
+        for a, b in (
+            (0.3963377774, 0.2158037573),
+            (-0.1055613458, -0.0638541728),
+            (-0.0894841775, -1.291485548),
+        )
+    )
+    linear = (
+        4.0767416621 * long - 3.3077115913 * middle + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * middle - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * middle + 1.707614701 * short,
+    )
+    curved = (12.92 * x if x <= 0.0031308 else 1.055 * x ** (1 / 2.4) - 0.055 for x in linear)
+    return "#" + "".join(f"{round(255 * min(1, max(0, x))):02X}" for x in curved)
+
+
+def oklab(colour: str) -> tuple[float, float, float]:
+    """Lightness and two axes of colour, after Björn Ottosson."""
+    red, green, blue = linear_of(colour)
+    long, middle, short = (
+        (a * red + b * green + c * blue) ** (1 / 3)
+        for a, b, c in (
+            (0.4122214708, 0.5363325363, 0.0514459929),
+            (0.2119034982, 0.6806995451, 0.1073969566),
+            (0.0883024619, 0.2817188376, 0.6299787005),
+        )
+    )
+    return (
+        0.2104542553 * long + 0.793617785 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.428592205 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.808675766 * short,
+    )
+
+
 def contrast(one: str, other: str) -> float:
     """Ratio of WCAG 2."""
     low, high = sorted(map(luminance, (one, other)))
@@ -134,9 +187,13 @@ def contrast(one: str, other: str) -> float:
 
 
 def luminance(colour: str) -> float:
+    red, green, blue = linear_of(colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def linear_of(colour: str) -> list[float]:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
 
 
 def test_the_notebook_gets_html_and_text():
