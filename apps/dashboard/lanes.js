@@ -169,7 +169,7 @@ class Chart {
   axis() {
     const step = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((size) => this.span / size <= (this.wide ? 9 : 5)) || 1000
     const ticks = []
-    for (let at = step; at < this.span - step / 3; at += step) ticks.push(s("text", { class: "axis", x: this.x(at - 1), y: this.height - 6, "text-anchor": "middle" }, `${at}`))
+    for (let at = step; this.x(at - 1) < this.right - 64; at += step) ticks.push(s("text", { class: "axis", x: this.x(at - 1), y: this.height - 6, "text-anchor": "middle" }, `${at}`))
     ticks.push(s("text", { class: "axis", x: this.right, y: this.height - 6, "text-anchor": "end" }, "iteration"))
     return ticks
   }
