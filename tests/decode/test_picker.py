@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers.generation.logits_process import (
+    MinPLogitsWarper,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
 )
 
 from phrasekit.decode import GreedyPicker, KeyedPicker, Sampling, picker_of, pickers_of
-from phrasekit.decode.picker import KEPT_POSITIONS, LEAST, Rows, warp, with_logprobs
+from phrasekit.decode.picker import KEPT_POSITIONS, LEAST, Rows, best, warp, with_logprobs
 
 DRAWS = 20_000
 ALPHA = 1e-6  # a right law fails one run in a million, and the seeds are fixed
@@ -157,15 +159,18 @@ def test_every_seed_and_position_has_a_stream_of_its_own(seed, position):
     st.sampled_from([0.3, 0.7, 1.0, 1.7]),
     st.sampled_from([0, 1, 2, 7, 24, 100]),
     st.sampled_from([1.0, 0.95, 0.5, 0.1, 1e-9]),
+    st.sampled_from([0.0, 0.02, 0.3, 1.0]),
 )
-def test_warping_agrees_with_transformers(seed, temperature, top_k, top_p):
+def test_warping_agrees_with_transformers(seed, temperature, top_k, top_p, min_p):
     logits = 3 * torch.randn(4, 24, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     due = TemperatureLogitsWarper(temperature)(None, logits) if temperature != 1 else logits
     if top_k:
         due = TopKLogitsWarper(top_k)(None, due)
     if top_p < 1:
         due = TopPLogitsWarper(top_p)(None, due)
-    found = warp(logits, Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
+    if min_p:
+        due = MinPLogitsWarper(min_p)(None, due)
+    found = warp(logits, Sampling(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p))
     assert torch.equal(found.isinf(), due.isinf())
     assert torch.allclose(found.softmax(-1), due.softmax(-1), atol=1e-12, rtol=0)
 
@@ -176,6 +181,31 @@ def test_the_likeliest_token_always_stays(top_p):
     found = warp(logits, Sampling(temperature=1.0, top_p=top_p))
     assert found.isfinite().any(-1).all()
     assert found[0, 0].isfinite()
+
+
+def test_cut_offs_at_their_ends():
+    ties = torch.zeros(1, 4)
+    assert warp(ties, Sampling(temperature=1.0, top_p=0.5)).isfinite().tolist() == [
+        [True, True, False, False]
+    ]
+    assert warp(ties, Sampling(temperature=1.0, min_p=1.0)).isfinite().all(), "all are the likeliest"
+    rare = torch.tensor([[0.0, -60.0]], dtype=torch.float64)
+    assert warp(rare, Sampling(temperature=1.0)).isfinite().all(), "1 and 0 cut nothing, not even by rounding"
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1e-9])
+def test_the_best_token_of_every_row_is_at_zero(temperature):
+    found = warp(torch.tensor([[9.0, 8.0], [-7.0, -5.0]]), Sampling(temperature=temperature))
+    assert found.amax(-1).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_logits_are_warped_in_single_precision(dtype):
+    logits = torch.tensor([[2.0, 1.25, -3.0]], dtype=dtype)
+    sampling = Sampling(temperature=0.7)
+    found = warp(logits, sampling)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, warp(logits.float(), sampling))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -210,13 +240,33 @@ def test_rows_without_a_finite_maximum_have_no_pick(picker):
     logits[2] = -math.inf
     logits[3, 0] = math.inf
     logits[4, :7] = -math.inf
-    assert [p >= 0 for p in pick(picker, logits, range(5))] == [True, False, False, False, True]
-    assert pick(picker, logits, range(5))[4] == 7
+    first, *others = pick(picker, logits, range(5))
+    assert 0 <= first < 8
+    assert others == [-1, -1, -1, 7]
 
 
 def test_greedy_takes_the_first_of_a_tie():
     logits = torch.tensor([[1.0, 5.0, 5.0], [2.0, 2.0, 2.0]])
     assert pick(GreedyPicker(), logits, [0, 0]) == [1, 0]
+
+
+def test_double_precision_is_not_rounded():
+    assert pick(GreedyPicker(), torch.tensor([[1.0, 1.0 + 1e-12]], dtype=torch.float64), [0]) == [1]
+
+
+class Elsewhere(torch.Tensor):
+    """Says that it is not on the processor."""
+
+    device = torch.device("cuda")
+
+
+values = st.sampled_from([0.0, 1.0, 2.0, math.inf, -math.inf, math.nan])
+
+
+@given(st.lists(st.lists(values, min_size=3, max_size=3), min_size=1))
+def test_numpy_and_torch_find_the_same_token(rows):
+    scores = torch.tensor(rows, dtype=torch.float64)
+    assert best(scores.as_subclass(Elsewhere)).tolist() == best(scores).tolist()
 
 
 # --- processors -------------------------------------------------------------------------------------
@@ -254,24 +304,40 @@ def test_processors_work_in_turn():
     assert picker_of(Sampling(), [double, add(7.0)]).pick(logits, rows).tolist() == [0]
 
 
-numbers = st.floats() | st.integers() | st.booleans() | st.none() | st.text(max_size=3) | st.complex_numbers()
-
-
-@given(st.sampled_from(["temperature", "top_k", "top_p", "seed"]), numbers)
-def test_a_bad_setting_is_one_error_that_names_it(name, value):
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    fine = {
-        "temperature": number and 0 <= value < math.inf,
-        "top_p": number and 0 < value <= 1,
-        "top_k": whole and value >= 0,
-        "seed": whole,
-    }[name]
-    if fine:
+@pytest.mark.parametrize(
+    ("name", "rule", "inside", "outside"),
+    [
+        ("temperature", "a number from 0 up", [0, 1e-9, 100], [-1e-9, math.inf, math.nan]),
+        ("top_k", "a whole number from 0 up", [0, 1, 10**9], [-1]),
+        ("top_p", "a number over 0 to 1", [1e-9, 1], [0, -0.5, 1.001]),
+        ("min_p", "a number from 0 to 1", [0, 0.5, 1], [-0.001, 1.001]),
+        ("repetition_penalty", "a number over 0 up", [1e-9, 0.5, 9], [0, -1]),
+        ("presence_penalty", "a number that is finite", [-1e9, 0, 1e9], [math.inf, -math.inf]),
+        ("min_new_tokens", "a whole number from 0 up", [0, 1, 9], [-1]),
+        ("seed", "a whole number that is finite", [-(10**30), 0, 10**30], []),
+    ],
+)
+def test_a_bad_setting_is_one_error_that_names_it(name, rule, inside, outside):
+    for value in inside:
         assert getattr(Sampling(**{name: value}), name) == value
-    else:
-        with pytest.raises((TypeError, ValueError), match=name):
+    for value in outside:
+        with pytest.raises(ValueError, match=f"^{name} must be {rule}, but got {value}$"):
             Sampling(**{name: value})
+    for value in (True, None, "1", 1j, math.inf if "whole" in rule else []):
+        with pytest.raises(TypeError, match=f"^{name} must be {rule}, but got {re.escape(repr(value))}$"):
+            Sampling(**{name: value})
+
+
+def test_bad_words_are_sequences_of_token_ids():
+    for words in ((), [[0]], ((1, 2), [3])):
+        assert Sampling(bad_words=words).bad_words == words
+    rule = "^bad_words must be sequences of token ids, but got "
+    for words in (None, "ab", ("ab",), (1,), ((True,),), ((1.5,),), ((1, "2"),)):
+        with pytest.raises(TypeError, match=rule):
+            Sampling(bad_words=words)
+    for words in (((),), ((-1,),), ((3,), (1, -2))):
+        with pytest.raises(ValueError, match=rule):
+            Sampling(bad_words=words)
 
 
 def test_a_temperature_too_large_for_a_float_is_refused():

@@ -35,7 +35,7 @@ from phrasekit.decode.rejection import (
     settle,
     siblings,
 )
-from phrasekit.decode.rejection_picker import DraftSampler, RejectionPicker, numbers
+from phrasekit.decode.rejection_picker import DraftSampler, RejectionPicker, _candidates, numbers
 from tests import models
 from tests.decode.laws import ALPHA, executions, law, p_value
 
@@ -421,3 +421,11 @@ def test_siblings_keep_token_and_law_of_each_draw():
         assert [one.token for one in found] == [3, 1]
         for one, expected in zip(found, due, strict=True):
             assert np.allclose(one.law, expected)
+
+
+def test_the_draw_is_judged_first_and_every_other_child_after_it():
+    drawn = Candidate(2, Q)
+    found = _candidates(drawn, [3, 2, 1])
+    assert found[0] is drawn
+    assert found[1:] == [Candidate(3), Candidate(1)]
+    assert _candidates(None, [3, 1]) == [Candidate(3), Candidate(1)]
