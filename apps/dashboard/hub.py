@@ -13,11 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Condition, RLock, Thread
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dashboard.job import RUNNING, WAITING, Job, told
 from dashboard.probe import facts_of
 from phrasekit.pool import PhrasePool
+
+if TYPE_CHECKING:
+    from phrasekit.tune import CostTable
 
 LOADED = 2  # pairs in memory at once; the one unused longest goes
 QUEUED = 24  # jobs that may wait for one pair
@@ -81,6 +84,7 @@ class Place:
         seconds: what loading took.
         facts: what there is to know about the pair, as names and values.
         pool: phrases for whoever chooses the shared pool.
+        costs: what forwards cost, once a search has measured it; the next one need not.
     """
 
     def __init__(self, spec: PairSpec, load: Callable[[], Any]) -> None:
@@ -90,6 +94,7 @@ class Place:
         self.began, self.seconds = monotonic(), 0.0
         self.facts: tuple[tuple[str, str], ...] = ()
         self.pool = PhrasePool()
+        self.costs: CostTable | None = None
         self._load = load
         self._queue: deque[Job] = deque()
         self._serving: Job | None = None

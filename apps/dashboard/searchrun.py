@@ -113,6 +113,7 @@ class SearchRun(Job):
             plans=wish.plans(pair),
             options=wish.options,
             study=wish.study,
+            costs=self.place.costs if self.place is not None else None,
             stopped=lambda: self.cancelled,
         )
         try:
@@ -123,6 +124,8 @@ class SearchRun(Job):
         except (StudyFormatError, RuntimeError, OSError) as error:
             raise RuntimeError(_without_path(error, wish.study)) from error
         finally:
+            if self.place is not None:
+                self.place.costs = tuning.costs
             self.trials, self.held_out, self.verdict = tuning.trials, tuning.held_out, tuning.verdict
 
 

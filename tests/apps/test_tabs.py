@@ -1,0 +1,98 @@
+"""Compare, Pool, Search and Theory in a browser: each works, and nothing reaches over a narrow page's edge."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.state import Settings
+from tests.apps.conftest import PROMPT, served
+
+WAIT = 30_000  # milliseconds; a busy machine is slow
+WIDE = "document.documentElement.scrollWidth - window.innerWidth"
+
+
+@pytest.fixture(scope="module")
+def address(pair):
+    from dashboard.hub import ModelHub
+
+    hub = ModelHub(lambda spec: pair)
+    hub.place(Settings().spec).wait(30)
+    with served(hub) as found:
+        yield found
+    hub.close()
+
+
+@pytest.fixture
+def visit(browser, address):
+    contexts, errors = [], []
+
+    def go(tab, *, width=1400, **settings):
+        context = browser.new_context(viewport={"width": width, "height": 1000})
+        context.add_init_script("localStorage.setItem('phrasekit-tour', 'seen')")
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(WAIT)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address + Settings(tab=tab, prompt=PROMPT, **settings).query())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not errors
+
+
+def test_a_race_runs_and_can_be_looked_at_again(visit):
+    page = visit("compare", width=420, compared="speculative", prompts="this", race_tokens=12)
+    page.get_by_role("button", name="Race", exact=True).click()
+    page.get_by_role("button", name="Race again").wait_for()
+    page.get_by_text("Two settings, 1 prompt, one text").wait_for()
+    page.get_by_text("done").nth(1).wait_for()
+    slider = page.get_by_label("Time of the race in milliseconds")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.get_by_text("0 tokens, 0 forwards").first.wait_for()
+    assert page.evaluate(WIDE) <= 0
+
+
+def test_phrases_are_searched_and_unfold(visit):
+    page = visit("pool", width=420)
+    rows = page.locator("summary.ph")
+    rows.first.wait_for()
+    page.get_by_label("Search phrases").fill("class")
+    page.get_by_text("phrases, ").first.wait_for()
+    rows.first.click()
+    page.get_by_text("Born in iteration").first.wait_for()
+    assert page.evaluate(WIDE) <= 0
+
+
+def test_a_hostile_pool_is_one_message(visit):
+    page = visit("pool")
+    page.locator("summary.ph").first.wait_for()
+    field = {
+        "name": "pool.jsonl",
+        "mimeType": "application/json",
+        "buffer": b'{"row":"<script>alert(1)</script>"}\n',
+    }
+    page.locator("input[type=file]").last.set_input_files(field)
+    page.get_by_text("This file is no pool that can be used.").wait_for()
+
+
+def test_the_curves_follow_a_slider(visit):
+    page = visit("theory", width=420)
+    page.get_by_text("With α = ").wait_for()
+    thumb = page.get_by_role("slider").first
+    thumb.focus()
+    page.keyboard.press("Home")
+    page.get_by_text("With α = 0.00").wait_for()
+    assert page.evaluate(WIDE) <= 0
+
+
+def test_a_search_begins_and_is_cancelled(visit, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    page = visit("search", width=420, searched="speculative")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.get_by_text("Running").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Search again").wait_for()
+    assert page.evaluate(WIDE) <= 0

@@ -1,0 +1,77 @@
+"""Closed forms under sliders, and where the run stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.curves import GAMMAS, Numbers, curves_view
+from dashboard.runbar import RunBar
+from dashboard.theory import TheoryTab
+from tests.apps.conftest import finish, until
+
+NUMBERS = Numbers(alpha=0.8, c=2.0, ratio=0.25, beta=3)
+
+
+def tab_of(session):
+    session.settings.tab = "theory"
+    return TheoryTab(session, RunBar(session))
+
+
+def expected(length: int) -> float:
+    return 0.8 * (1 - 0.8**length) / 0.2
+
+
+@pytest.mark.parametrize("gamma", [1, 4, 16])
+def test_the_curves_are_the_papers_equations(gamma):
+    assert NUMBERS.speculative(gamma) == pytest.approx((expected(gamma) + 1) / (gamma * 0.25 + 1))
+    assert NUMBERS.ouroboros(gamma) == pytest.approx((expected(gamma + 3) + 1) / (gamma * 0.125 + 1))
+
+
+def test_the_ceilings():
+    assert NUMBERS.ceiling == pytest.approx(4)
+    assert NUMBERS.double == pytest.approx(8)
+    assert max(map(NUMBERS.pearl, GAMMAS)) <= 4
+
+
+def test_the_table_twin_has_every_gamma():
+    view = curves_view(NUMBERS, None, "")
+    assert [row[0] for row in view.table.rows] == list(GAMMAS)
+    assert "C = 4.00" in view.sentence
+
+
+def test_the_sliders_begin_at_the_run_shown(visitor):
+    tab = tab_of(visitor())
+    run = tab._run()
+    assert tab.numbers.c == pytest.approx(run.c, abs=0.01)
+    assert tab.numbers.ratio == pytest.approx(run.t_draft / run.t_target, abs=0.01)
+    assert "by the clock" in tab.sentence.object
+
+
+def test_a_slider_moves_the_curves(visitor):
+    tab = tab_of(visitor())
+    before = tab.drawing.figure["data"]
+    tab.sliders["alpha"].value = 0.3
+    assert tab.drawing.figure["data"] != before
+    assert "α = 0.30" in tab.sentence.object
+
+
+def test_costs_are_measured_in_the_pairs_thread(visitor):
+    session = visitor()
+    tab = tab_of(session)
+    assert tab.measure_here()
+    until(lambda: session.tick() or tab._costs.over)
+    tab.show()
+    table = tab._costs.table
+    ratio = table.ms("draft", 1, 128) / table.ms("target", 1, 128)
+    assert tab.numbers.ratio == pytest.approx(min(1.5, max(0.02, ratio)), abs=0.006)
+    assert "Measured here" in tab.told.object
+
+
+def test_a_run_without_a_draft_has_no_such_numbers(visitor):
+    session = visitor(method="vanilla", tokens=8)
+    tab = tab_of(session)
+    session.start()
+    finish(session)
+    tab.show()
+    assert not tab.take_run()
+    assert "no draft model" in tab.told.object
