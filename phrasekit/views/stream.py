@@ -158,14 +158,19 @@ def stream_info(trace: Trace, *, first: int = 1, refused: bool = True, most: int
     )
 
 
-def draw_stream(info: StreamInfo, theme: str = "auto", *, shade: str = ORIGIN) -> Html:  # noqa: ARG001  (its style follows)
+def draw_stream(info: StreamInfo, theme: str = "auto", *, shade: str = "") -> Html:  # noqa: ARG001  (its style follows)
     """Chips with a bracket and a number per iteration; boxes switch origins off.
 
     Args:
         info: to draw.
         theme: what a view's painter is given.
-        shade: what colours the text at first, one of `SHADES`; the reader can choose another.
+        shade: what colours the text, one of `SHADES`; "" lets the reader choose.
+
+    Raises:
+        ValueError: an unknown shade.
     """
+    if shade and shade not in SHADES:
+        raise ValueError(f"shade must be one of {', '.join(SHADES)}, but got {shade!r}")
     most = max((len(chunk.emitted) for chunk in info.chunks), default=1)
     body = "".join(_drawn(chunk, info.key, most) for chunk in info.chunks)
     prompt = f"{'…' * info.prompt_cut}{''.join(info.prompt)}"
@@ -247,12 +252,13 @@ def _legend(info: StreamInfo) -> str:
 def _choice(info: StreamInfo, shade: str) -> str:
     """What colours the text, chosen without a script, and the scale of probabilities."""
     options = "".join(
-        f'<option class="pk-f-{name}"{" selected" * (name == shade)}>{words}</option>'
+        f'<option class="pk-f-{name}"{" selected" * (name == (shade or ORIGIN))}>{words}</option>'
         for name, words in SHADES.items()
     )
+    hidden = ' style="display:none"' * bool(shade)  # still there for the style sheet to see
     scale = scale_of_probability() if info.likely else NOT_RECORDED
     return (
-        f'<div class="pk-legend"><label>colour by <select>{options}</select></label>'
+        f'<div class="pk-legend"><label{hidden}>colour by <select>{options}</select></label>'
         f'<span class="pk-scale">{scale}</span></div>'
     )
 

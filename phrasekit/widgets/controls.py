@@ -8,6 +8,7 @@ from typing import Any
 
 from phrasekit.decode.knobs import BOUNDS
 from phrasekit.methods import METHODS
+from phrasekit.views.stream import ORIGIN, SHADES
 from phrasekit.widgets.session import LiveSession, LiveState
 
 # knob → label, highest value of the slider
@@ -19,21 +20,24 @@ KNOBS: Mapping[str, tuple[str, int]] = {
     "beta": ("β length", 16),
     "suffixes": ("K suffixes", 12),
     "lookup": ("L copies", 24),
+    "lookup_ngram": ("n-gram", 16),
+    "depth": ("d retrieved", 20),
 }
 _PHRASES = ("gamma", "window", "level", "guesses", "beta", "suffixes")
+_RETRIEVAL = ("lookup_ngram", "depth")
 # The knobs that a method reads; all others have no effect, and their sliders are off.
 READ: Mapping[str, tuple[str, ...]] = {
     "vanilla": (),
     "speculative": ("gamma",),
-    "prompt_lookup": ("lookup",),
+    "prompt_lookup": ("lookup", "lookup_ngram"),
     "lookahead": ("window", "level", "guesses"),
-    "cascade": ("gamma", "lookup"),
+    "cascade": ("gamma", "lookup", "lookup_ngram"),
     "ouroboros": _PHRASES,
-    "hybrid": (*_PHRASES, "lookup"),
-    "rest": (),
+    "hybrid": (*_PHRASES, "lookup", "lookup_ngram"),
+    "rest": ("depth",),
     "pearl": ("gamma",),
-    "double": ("gamma",),
-    "double-ouroboros": ("gamma", "window", "level", "guesses"),
+    "double": ("gamma", *_RETRIEVAL),
+    "double-ouroboros": ("gamma", "window", "level", "guesses", *_RETRIEVAL),
 }
 NARROW = {"width": "250px"}
 
@@ -46,6 +50,7 @@ class Controls:
         buttons: by what they do.
         sliders: by knob.
         fields: by what waits for a reset.
+        shade: what colours the text.
     """
 
     def __init__(self, kit: Any, session: LiveSession, methods: Sequence[str]) -> None:
@@ -62,6 +67,12 @@ class Controls:
         self.fields = _fields(kit, state, methods)
         self.compare = kit.Checkbox(
             value=state.comparing, description="compare with plain decoding", indent=False
+        )
+        self.shade = kit.Dropdown(
+            options=[(words, name) for name, words in SHADES.items()],
+            value=ORIGIN,
+            description="colour by",
+            layout=NARROW,
         )
         self.box = _box(kit, self)
         self._connect()
@@ -159,7 +170,10 @@ def _box(kit: Any, controls: Controls) -> Any:
 
     return kit.VBox(
         [
-            kit.HBox([*controls.buttons.values(), controls.compare], layout=kit.Layout(flex_flow="row wrap")),
+            kit.HBox(
+                [*controls.buttons.values(), controls.compare, controls.shade],
+                layout=kit.Layout(flex_flow="row wrap"),
+            ),
             row(
                 "From the next iteration on (the work changes, the text does not)",
                 [*controls.sliders.values()],

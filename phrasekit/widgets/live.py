@@ -28,7 +28,7 @@ INSTALL = (
 class LiveDecoding:
     """A run to steer by hand; the last line of a notebook cell shows it.
 
-    γ, W, N, G, β, K and the length of copies change the work: a change holds from the next iteration on, also
+    γ, W, N, G, β, K and how much is copied or retrieved change the work: a change holds from the next iteration on, also
     while the run goes on. Method, temperature, top-p and seed wait for "reset". Plain decoding goes along and
     says whether the text is still the same; that costs its forwards and a second cache, and it can be
     switched off.
@@ -75,6 +75,7 @@ class LiveDecoding:
         self._page = kit.HTML(value=live_html(self.session.state))
         self.widget: Any = kit.VBox([self._controls.box, self._page])
         self.session.watch(self._show)
+        self._controls.shade.observe(lambda _: self._draw(self.session.state), names="value")
 
     @property
     def state(self) -> LiveState:
@@ -92,15 +93,18 @@ class LiveDecoding:
         return self.session.text
 
     def _show(self, state: LiveState) -> None:
-        """Called from the thread that runs, too: it sets what is shown and reads no control."""
+        """Called from the thread that runs, too: of all controls it reads the colour alone."""
         self._controls.follow(state)
-        self._page.value = live_html(state)
+        self._draw(state)
+
+    def _draw(self, state: LiveState) -> None:
+        self._page.value = live_html(state, shade=self._controls.shade.value)
 
     def _repr_mimebundle_(self, **asked: Any) -> dict[str, Any]:
         """The widget; as text and plain HTML where a saved notebook has no kernel behind it."""
         bundle: Any = self.widget._repr_mimebundle_(**asked)
         live = bundle[0] if isinstance(bundle, tuple) else bundle
-        return {**(live or {}), "text/plain": live_text(self.state), "text/html": live_html(self.state)}
+        return {**(live or {}), "text/plain": live_text(self.state), "text/html": self._page.value}
 
     def __repr__(self) -> str:
         """One line."""

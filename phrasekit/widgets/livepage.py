@@ -9,7 +9,7 @@ from phrasekit.trace.summary import summary
 from phrasekit.trace.visible import visible
 from phrasekit.views.escape import escape
 from phrasekit.views.html import fragment
-from phrasekit.views.stream import draw_stream, stream_info
+from phrasekit.views.stream import ORIGIN, draw_stream, stream_info
 from phrasekit.views.tree import tree_info
 from phrasekit.widgets.session import LiveState
 
@@ -23,9 +23,9 @@ ENDED: Mapping[str, str] = {
 }
 
 
-def live_html(state: LiveState) -> str:
-    """The verdict, what happened last, the text by origin, the last tree and the numbers."""
-    return fragment("".join(_parts(state)))
+def live_html(state: LiveState, *, shade: str = ORIGIN) -> str:
+    """The verdict, what happened last, the text in the colours of `shade`, the last tree and the numbers."""
+    return fragment("".join(_parts(state, shade)))
 
 
 def live_text(state: LiveState) -> str:
@@ -44,12 +44,12 @@ def waiting(state: LiveState) -> Iterator[str]:
         yield f"Waits for a reset: {told}"
 
 
-def _parts(state: LiveState) -> Iterator[str]:
+def _parts(state: LiveState, shade: str) -> Iterator[str]:
     yield f'<p class="pk-lead" role="status" aria-live="polite"><b>{escape(state.banner)}</b></p>'
     yield f'<p class="pk-note"{_alarm(state)}>{escape(state.status)}</p>'
     yield from (f'<p class="pk-note"><b>{escape(line)}</b></p>' for line in (*waiting(state), *_ended(state)))
     if state.trace.iterations:
-        yield draw_stream(stream_info(state.trace, first=_first(state))).markup
+        yield draw_stream(stream_info(state.trace, first=_first(state)), shade=shade).markup
         yield _folded("Last iteration: the tree the target read", tree_info(state.trace).text().split("\n"))
         yield _folded("Numbers", list(summary(state.trace.metrics())))
 

@@ -297,6 +297,7 @@ class LiveSession:
             method=settings.method,
             knobs=knobs,
             max_new_tokens=self._limit,
+            probabilities=settings.method != PLAIN,
             **sampling,
         )
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import pytest
 
 pytest.importorskip("ipywidgets")
 
 from phrasekit.api import generate
+from phrasekit.decode import Knobs
 from phrasekit.decode.knobs import BOUNDS
 from phrasekit.methods import METHODS
 from phrasekit.widgets import LiveDecoding
-from phrasekit.widgets.controls import KNOBS, read_by
+from phrasekit.widgets.controls import KNOBS, READ, read_by
 from phrasekit.widgets.livepage import live_html, live_text
 from tests.models import PROMPT
 
 WAIT = 60
+PROPOSING = ("phrasekit.propose", "phrasekit.parallel.drafter")
 
 
 def live(pair, **options) -> LiveDecoding:
@@ -154,9 +157,63 @@ def test_a_pair_without_a_draft_offers_what_it_can(tiny):
 
 
 def test_every_method_says_which_knobs_it_reads():
-    assert set(KNOBS) <= set(BOUNDS)
-    for name in METHODS:
-        assert set(read_by(name)) <= set(KNOBS)
+    assert set(KNOBS) == set(BOUNDS)
+    for name, method in METHODS.items():
+        assert READ.keys() & {name, name.split("-")[0]}, f"no entry in READ for {name}"
+        assert set(read_by(name)) <= set(KNOBS) - method.forced.keys()
+
+
+class Watched(Knobs):
+    """Knobs that remember which of them proposers and drafters looked at."""
+
+    __slots__ = ()
+    looked: ClassVar[set[str]] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        asking = sys._getframe(1).f_globals["__name__"]
+        if name in BOUNDS and asking.startswith(PROPOSING):
+            Watched.looked.add(name)
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.corpus])
+def test_sliders_are_on_for_what_a_method_looks_at(tiny, name):
+    Watched.looked.clear()
+    generate(tiny, PROMPT, method=name, knobs=Watched(window=2, guesses=2), max_new_tokens=24)
+    if METHODS[name].forced:
+        assert set(read_by(name)) >= Watched.looked - METHODS[name].forced.keys()
+    else:
+        assert set(read_by(name)) == Watched.looked
+
+
+@pytest.mark.parametrize("name", ["pearl", "double", "double-ouroboros"])
+def test_parallel_methods_step_live(tiny, name):
+    widget = live(tiny, method=name)
+    click(widget, "next")
+    widget._controls.sliders["gamma"].value = 2
+    click(widget, "next")
+    assert [one.knobs["gamma"] for one in widget.trace.iterations] == [4, 2]
+    assert {one.round.schedule for one in widget.trace.iterations} == {"serial"}
+    click(widget, "run")
+    assert widget.session.wait(WAIT)
+    assert widget.state.identical
+    assert widget.trace.tokens == generate(tiny, PROMPT, method="vanilla", max_new_tokens=40).tokens
+    widget._controls.fields["method"].value = "ouroboros"
+    click(widget, "reset")
+    click(widget, "next")
+    assert widget.trace.method == "ouroboros"
+
+
+def test_the_colour_chosen_stays_while_the_run_goes_on(tiny):
+    widget = live(tiny)
+    assert '<option class="pk-f-origin" selected>' in page(widget) or not widget.trace.iterations
+    widget._controls.shade.value = "probability"
+    for _ in range(2):
+        click(widget, "next")
+        assert '<option class="pk-f-probability" selected>' in page(widget)
+        assert "; p = " in page(widget)
+    widget._controls.shade.value = "gain"
+    assert '<option class="pk-f-gain" selected>' in page(widget)
 
 
 def test_without_ipywidgets_it_says_what_to_install():
