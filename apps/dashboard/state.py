@@ -10,7 +10,7 @@ import param
 
 from dashboard.examples import EXAMPLES, FIRST
 from dashboard.hub import PairSpec
-from dashboard.run import Plan
+from dashboard.run import SYMBOLS, Plan
 from phrasekit.decode.knobs import BOUNDS
 from phrasekit.methods import runnable
 from phrasekit.widgets.controls import KNOBS
@@ -22,7 +22,7 @@ SCHEDULES = ("serial", "threads")  # of parallel methods
 PROMPTS = ("this", "examples", "bundled")  # what to compare and to search on
 PACES = {"full speed": 0.0, "8 iterations a second": 8.0, "2 iterations a second": 2.0}
 # knob → ends of its slider; a link may not ask for more
-REACH = {name: (BOUNDS[name][0], most) for name, (_, most) in KNOBS.items()}
+REACH = {name: (BOUNDS[name][0], most) for name, (_, most) in KNOBS.items() if name in SYMBOLS}
 
 
 class Settings(param.Parameterized):

@@ -37,7 +37,9 @@ LANES = {"one after the other": "serial", "at the same time": "threads"}
 
 def short(method: str, knobs: Mapping[str, int]) -> str:
     """The knobs a method reads, as "γ4 G0 K3"."""
-    return " ".join(f"{SYMBOLS[name]}{knobs[name]}" for name in read_by(method) if name in knobs)
+    return " ".join(
+        f"{SYMBOLS[name]}{knobs[name]}" for name in read_by(method) if name in knobs and name in SYMBOLS
+    )
 
 
 def state_of(run: LiveRun | None) -> tuple[str, str]:
