@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from time import perf_counter
 
 import pytest
 import torch
 
 from phrasekit.decode import ROOT, Decoder, GreedyPicker, Knobs, Limits, Proposer
+from phrasekit.decode import decoder as loop
 from phrasekit.errors import NonFiniteLogitsError
 from phrasekit.trace import Trace, faults
 from phrasekit.trace.records import DRAFT, LOOKUP, SUFFIX, PoolRecord, RetrievalRecord
@@ -392,6 +394,22 @@ def test_phases_add_up_and_the_forward_is_one_of_them():
         assert iteration.forward.picked == iteration.forward.rows - (4 if iteration.index == 0 else 0)
 
 
+def test_laps_are_milliseconds_from_mark_to_mark(monkeypatch):
+    clock = iter([10.0, 10.5, 12.0])
+    monkeypatch.setattr(loop, "perf_counter", lambda: next(clock))
+    laps = loop.Laps(9.0)
+    laps.mark("first")
+    laps.mark("second")
+    assert list(laps.phases.items()) == [("first", 500), ("second", 1500)]
+    assert (laps.start_ms("first"), laps.start_ms("second")) == (1000, 1500)
+    assert (laps.span_ms("first", "second"), laps.span_ms("second", "second")) == (2000, 1500)
+
+
+def test_decoders_that_work_together_share_the_origin_of_their_times():
+    assert decoder().step().forward.start_ms < 1000 * 60
+    assert decoder(started=perf_counter() - 3600).step().forward.start_ms >= 1000 * 3600
+
+
 # --- logits that are none ---------------------------------------------------------------------------
 
 
@@ -609,3 +627,77 @@ def test_a_draft_tells_its_proposers_what_they_need_and_the_trace_what_they_did(
     assert (iteration.forward.rows, iteration.forward.picked) == (len(PROMPT) + 2, 2)
     assert iteration.forward.cached == 0
     assert iteration.forward.start_ms >= iteration.phases["propose"]
+
+
+class Loud(ScriptedModel):
+    """Surer of some tokens than of others."""
+
+    scale = 0.2 + torch.arange(VOCABULARY) / VOCABULARY
+    law = torch.diag(9 * scale).log_softmax(-1).diag()
+
+    def session(self, capacity):
+        session = super().session(capacity)
+        said = session.forward
+        session.forward = lambda *rows, **wanted: said(*rows, **wanted) * self.scale
+        return session
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize("asked", [False, True])
+def test_every_row_has_its_pick_and_when_asked_how_likely_that_was(asked, silent):
+    class Looks(Proposer):
+        def propose(self, draft):
+            draft.tree.add_window(ROOT, 1, silent=silent)
+            draft.tree.add_branch(ROOT, ahead(draft, 3), LOOKUP)
+
+        def learn(self, verdict):
+            seen.append(verdict)
+
+    seen = []
+    model = Loud(SCRIPT, vocabulary=VOCABULARY)
+    options = {"probabilities": True} if asked else {}
+    made = Decoder(model, PROMPT, proposers=[Looks()], limits=Limits(max_new_tokens=22), **options)
+    for iteration, verdict in zip(run(made), seen, strict=True):
+        assert (verdict.picks[1] == -1) == silent, "nobody needs it"
+        likely = [0.0 if pick < 0 else float(Loud.law[pick]) for pick in verdict.picks]
+        assert verdict.logprobs == (pytest.approx(likely, abs=1e-6) if asked else ())
+        due = Loud.law[list(iteration.emitted)].tolist()
+        assert iteration.logprobs == (pytest.approx(due, abs=1e-6) if asked else ())
+    assert made.emitted == TRUTH[:22]
+
+
+def test_every_proposer_is_told_of_the_prompt_and_the_knobs():
+    class Starts(Proposer):
+        def start(self, prompt, knobs):
+            seen.append((prompt, knobs))
+
+    seen = []
+    decoder(Starts(), Starts(), knobs=Knobs(gamma=2))
+    assert seen == [(PROMPT, Knobs(gamma=2))] * 2
+
+
+@pytest.mark.parametrize(("count", "reserved"), [(9, 9), (10**6, loop.RESERVED_ROWS)])
+def test_the_cache_has_room_for_prompt_text_and_trees(count, reserved):
+    class Asked(ScriptedModel):
+        def session(self, capacity):
+            asked.append(capacity)
+            return super().session(capacity)
+
+    asked = []
+    Decoder(Asked(SCRIPT, vocabulary=VOCABULARY), PROMPT, limits=Limits(max_new_tokens=count))
+    assert asked == [len(PROMPT) + reserved + loop.SPARE_ROWS]
+
+
+def test_rows_of_a_commit_that_was_interrupted_are_dropped():
+    def interrupted(pending, path):
+        commit(pending, path)
+        raise KeyboardInterrupt
+
+    made = decoder(Oracle(3), count=20)
+    made.step()
+    commit, made._session.commit = made._session.commit, interrupted
+    with pytest.raises(KeyboardInterrupt):
+        made.step()
+    made._session.commit = commit
+    run(made)
+    assert made.emitted == TRUTH[:20]

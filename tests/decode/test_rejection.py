@@ -429,3 +429,9 @@ def test_the_draw_is_judged_first_and_every_other_child_after_it():
     assert found[0] is drawn
     assert found[1:] == [Candidate(3), Candidate(1)]
     assert _candidates(None, [3, 1]) == [Candidate(3), Candidate(1)]
+
+
+@pytest.mark.parametrize("coins", [[], [1.0, 1.0]])
+def test_every_candidate_has_one_coin(coins):
+    with pytest.raises(ValueError, match="shorter|longer"):
+        settle(P, [Candidate(0)], coins)
