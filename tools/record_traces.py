@@ -6,7 +6,9 @@
 Every run has the same prompt, so all of them hold the same text. Everything but the times is the same on
 every recording, except for ``hybrid``, which chooses its way by measured times and so may go another way to
 the same text. Methods take turns for ``--rounds`` rounds after one that warms up, and the fastest run of each
-is kept; times are rounded to microseconds. On Linux set the malloc variables named in CONTRIBUTING.md first.
+is kept; times are rounded to microseconds, log-probabilities to three digits. ``pearl`` and ``double`` run on
+two threads, so they want two cores for themselves. On Linux set the malloc variables named in CONTRIBUTING.md
+first.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isclose
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -23,8 +27,10 @@ import phrasekit as pk
 from phrasekit.demo import TRACES
 from phrasekit.lm import Pair
 from phrasekit.trace import Iteration, Trace, faults
+from phrasekit.trace.records import THREADS, ForwardRecord, LaneRecord
 
-# Here Ouroboros takes tokens of every origin, and no two likeliest tokens are closer than 0.014 logits.
+# Here Ouroboros and DOUBLE take tokens of every origin, and no two likeliest tokens are closer than 0.014
+# logits.
 PROMPT = """\
 import unittest
 
@@ -35,7 +41,7 @@ class TestStack(unittest.TestCase):
         self.assertEqual(stack.top(), 1)
 
 """
-TOKENS = 96
+TOKENS = 64  # the most that keeps all runs within BYTES, in steps of 8
 BYTES = 1_000_000  # all of them together
 
 # name → method, knobs that differ from its defaults
@@ -48,7 +54,10 @@ RUNS = {
     "ouroboros": ("ouroboros", {"window": 0}),
     "ouroboros_window": ("ouroboros", {"window": 5}),
     "hybrid": ("hybrid", {}),
+    "pearl": ("pearl", {}),
+    "double": ("double", {}),
 }
+Span = TypeVar("Span", ForwardRecord, LaneRecord)
 BY_TIME = ("hybrid",)  # measured times decide what these try
 
 
@@ -76,14 +85,28 @@ def record(pair: Pair, name: str) -> Trace:
     """One run, times rounded."""
     method, knobs = RUNS[name]
     settled = pk.METHODS[method].knobs.but(**knobs)  # not the pair's tuned ones, which come and go
-    decoding = pk.decoder(pair, PROMPT, method=method, knobs=settled, max_new_tokens=TOKENS)
+    decoding = pk.decoder(
+        pair,
+        PROMPT,
+        method=method,
+        knobs=settled,
+        max_new_tokens=TOKENS,
+        schedule=THREADS,  # of pearl and double; no other method has one
+        probabilities=True,
+    )
     trace = [*decoding] and decoding.trace
-    return replace(trace, iterations=tuple(timed(one, digits=3) for one in trace.iterations))
+    return replace(trace, iterations=tuple(rounded(one) for one in trace.iterations))
 
 
 def faster(one: Trace, other: Trace) -> Trace:
     """The run that took less time."""
     return min(one, other, key=lambda trace: trace.metrics().total_ms)
+
+
+def rounded(iteration: Iteration) -> Iteration:
+    """The iteration with as many digits as anyone will look at."""
+    odds = tuple(round(one, 3) for one in iteration.logprobs)
+    return replace(timed(iteration, digits=3), logprobs=odds)
 
 
 def timed(iteration: Iteration, *, digits: int | None) -> Iteration:
@@ -92,27 +115,43 @@ def timed(iteration: Iteration, *, digits: int | None) -> Iteration:
     def kept(ms: float) -> float:
         return 0.0 if digits is None else round(ms, digits)
 
-    forward = replace(
-        iteration.forward, start_ms=kept(iteration.forward.start_ms), ms=kept(iteration.forward.ms)
-    )
+    def clocked(span: Span) -> Span:
+        return replace(span, start_ms=kept(span.start_ms), ms=kept(span.ms))
+
+    lanes = iteration.round
     return replace(
         iteration,
-        forward=forward,
+        forward=clocked(iteration.forward),
         phases={name: kept(ms) for name, ms in iteration.phases.items()},
         draft=tuple(timed(inner, digits=digits) for inner in iteration.draft),
+        retrieval=replace(iteration.retrieval, ms=kept(iteration.retrieval.ms)),
+        round=replace(lanes, target=clocked(lanes.target), draft=clocked(lanes.draft)),
     )
 
 
 def timeless(trace: Trace) -> Trace:
-    """The trace without its times: what two recordings have in common."""
-    return replace(trace, iterations=tuple(timed(one, digits=None) for one in trace.iterations))
+    """The trace without its times and probabilities: what two recordings have in common to the digit."""
+    bare = (replace(timed(one, digits=None), logprobs=()) for one in trace.iterations)
+    return replace(trace, iterations=tuple(bare))
 
 
 def alike(one: Trace, other: Trace, *, work: bool) -> bool:
-    """Whether two recordings tell the same: the same work, or at least the same text."""
+    """Whether two recordings tell the same: the same work, or at least the same text, as likely."""
+    if not all(map(near, odds(one), odds(other))) or len(odds(one)) != len(odds(other)):
+        return False
     if work:
         return timeless(one) == timeless(other)
     return (one.prompt, one.tokens, one.settings) == (other.prompt, other.tokens, other.settings)
+
+
+def odds(trace: Trace) -> list[float]:
+    """Log-probability of every token that has one."""
+    return [value for one in trace.iterations for value in one.logprobs]
+
+
+def near(one: float, other: float) -> bool:
+    """Whether two log-probabilities differ by no more than other hardware would make them."""
+    return isclose(one, other, abs_tol=0.01)
 
 
 def unsound(traces: dict[str, Trace]) -> Iterator[str]:

@@ -28,10 +28,10 @@ INSTALL = (
 class LiveDecoding:
     """A run to steer by hand; the last line of a notebook cell shows it.
 
-    γ, W, N, G, β, K and how much is copied or retrieved change the work: a change holds from the next iteration on, also
-    while the run goes on. Method, temperature, top-p and seed wait for "reset". Plain decoding goes along and
-    says whether the text is still the same; that costs its forwards and a second cache, and it can be
-    switched off.
+    γ, W, N, G, β, K and how much is copied or retrieved change the work: a change holds from the next
+    iteration on, also while the run goes on. Method, temperature, top-p and seed wait for "reset". Plain
+    decoding goes along and says whether the text is still the same; that costs its forwards and a second
+    cache, and it can be switched off.
 
     Example:
         live = LiveDecoding(pk.load_pair(), "def quicksort(items):")

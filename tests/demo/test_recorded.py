@@ -13,13 +13,18 @@ from phrasekit.trace import faults
 NAMES = (
     "vanilla",
     "cascade",
+    "double",
     "hybrid",
     "lookahead",
     "ouroboros",
     "ouroboros_window",
+    "pearl",
     "prompt_lookup",
     "speculative",
 )
+
+
+TOKENS = 64
 
 
 def test_every_method_is_there_plain_decoding_first():
@@ -31,7 +36,7 @@ def test_they_are_sound_and_hold_one_text(name):
     trace, plain = demo.load_recorded(name), demo.load_recorded("vanilla")
     assert not list(faults(trace))
     assert (trace.prompt, trace.tokens) == (plain.prompt, plain.tokens)
-    assert len(trace.tokens) == 96
+    assert len(trace.tokens) == TOKENS
     assert trace.method == name.removesuffix("_window")
     assert set(trace.tokens) | set(trace.prompt) <= set(trace.texts)
 
@@ -45,11 +50,31 @@ def test_they_show_what_each_method_does():
     assert "draft" in origins["speculative"]
     assert "lookup" in origins["prompt_lookup"]
     assert {"draft", "phrase", "suffix"} <= origins["ouroboros"]
+    assert {"draft", "retrieved", "rejected", "guide"} <= origins["double"]
+    assert origins["pearl"] == {"draft", "target"}
     windows = {
         name: any(inner.window for one in made[name].iterations for inner in one.draft)
         for name in ("ouroboros", "ouroboros_window")
     }
     assert windows == {"ouroboros": False, "ouroboros_window": True}
+
+
+def test_draft_and_target_of_the_parallel_runs_worked_at_the_same_time():
+    for name in NAMES:
+        rounds = [one.round for one in demo.load_recorded(name).iterations]
+        parallel = name in ("pearl", "double")
+        assert {one.schedule for one in rounds} == ({"threads"} if parallel else {""})
+        assert (sum(one.overlap_ms for one in rounds) > 0) == parallel
+        assert any(one.kept for one in rounds) == parallel
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_say_how_likely_every_token_was_and_agree_on_it(name):
+    trace, plain = demo.load_recorded(name), demo.load_recorded("vanilla")
+    odds = [value for one in trace.iterations for value in one.logprobs]
+    assert odds == pytest.approx([value for one in plain.iterations for value in one.logprobs], abs=0.002)
+    assert len(odds) == TOKENS
+    assert max(odds) <= 0
 
 
 def test_together_they_stay_below_a_megabyte():
@@ -65,7 +90,7 @@ def test_they_load_without_torch():
     code = (
         "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
         "from phrasekit.demo import load_recorded\n"
-        "assert len(load_recorded().tokens) == 96"
+        f"assert len(load_recorded().tokens) == {TOKENS}"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
