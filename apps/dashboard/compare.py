@@ -300,7 +300,11 @@ class CompareTab(pn.viewable.Viewer):
             widget.param.watch(lambda *_: self._show_pair(), "value")
         session.watch(self.show)
         session.param.watch(lambda *_: self._show_pair(), "theme")
-        settings.param.watch(lambda *_: (self.show(), self._show_pair()), "tab")
+        settings.param.watch(lambda *_: self._opened(), "tab")
+
+    def _opened(self) -> None:
+        self.show()
+        self._show_pair()
 
     def _csv(self) -> StringIO:
         return StringIO(as_csv(results(self.race)) if self.race is not None else "")

@@ -327,8 +327,12 @@ class SearchTab(pn.viewable.Viewer):
         self.cancel.on_click(lambda _: self.stop())
         self.use.on_click(lambda _: self.put())
         session.watch(self.show)
-        settings.param.watch(lambda *_: (self._list_studies(), self.show()), "tab")
+        settings.param.watch(lambda *_: self._opened(), "tab")
         self._list_studies()
+
+    def _opened(self) -> None:
+        self._list_studies()
+        self.show()
 
     def _laid_out(self) -> pn.Column:
         row: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width", "align_items": "center"}

@@ -212,6 +212,7 @@ class Session(param.Parameterized):
                 f"{len(content) / 2**20:.1f} MB."
             )
             return False
+        folder = ""
         try:
             with TemporaryDirectory(prefix="phrasekit-") as folder:
                 path = Path(folder) / "upload.jsonl"
