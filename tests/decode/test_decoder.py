@@ -647,8 +647,9 @@ class Loud(ScriptedModel):
 def test_every_row_has_its_pick_and_when_asked_how_likely_that_was(asked, silent):
     class Looks(Proposer):
         def propose(self, draft):
-            draft.tree.add_window(ROOT, 1, silent=silent)
+            first = draft.tree.add_window(ROOT, 1, silent=silent)
             draft.tree.add_branch(ROOT, ahead(draft, 3), LOOKUP)
+            draft.tree.add_window(first, 2, silent=silent)
 
         def learn(self, verdict):
             seen.append(verdict)
@@ -658,7 +659,7 @@ def test_every_row_has_its_pick_and_when_asked_how_likely_that_was(asked, silent
     options = {"probabilities": True} if asked else {}
     made = Decoder(model, PROMPT, proposers=[Looks()], limits=Limits(max_new_tokens=22), **options)
     for iteration, verdict in zip(run(made), seen, strict=True):
-        assert (verdict.picks[1] == -1) == silent, "nobody needs it"
+        assert [verdict.picks[row] == -1 for row in (1, -1)] == [silent, silent], "nobody needs them"
         likely = [0.0 if pick < 0 else float(Loud.law[pick]) for pick in verdict.picks]
         assert verdict.logprobs == (pytest.approx(likely, abs=1e-6) if asked else ())
         due = Loud.law[list(iteration.emitted)].tolist()

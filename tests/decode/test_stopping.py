@@ -86,5 +86,11 @@ def test_an_end_token_wins_over_a_stop_string_that_it_completes():
 )
 def test_a_bad_limit_is_one_error_that_names_it(case):
     name, value = case
-    with pytest.raises((TypeError, ValueError), match=name):
+    with pytest.raises((TypeError, ValueError), match=f"^{name} "):
         Limits(**{name: value})
+
+
+def test_one_token_is_the_least_to_ask_for():
+    assert Limits(max_new_tokens=1).max_new_tokens == 1
+    with pytest.raises(ValueError, match="from 1 up, but got 0"):
+        Limits(max_new_tokens=0)

@@ -69,6 +69,14 @@ def test_children_are_found_by_their_token_and_window_rows_never_are(tree):
 
 
 @given(grown_trees())
+def test_children_and_paths_are_those_that_a_search_finds(tree):
+    for node in range(-1, len(tree)):
+        below = [row for row in range(len(tree)) if tree.parents[row] == node and tree.kinds[row] != WINDOW]
+        assert tree.children(node) == [tree.tokens[row] for row in below]
+        assert tree.path_tokens(node) == list(prefix(tree, node))
+
+
+@given(grown_trees())
 def test_the_record_says_the_same_as_the_tree(tree):
     record = tree.record()
     assert record.tokens == tuple(tree.tokens)
@@ -150,6 +158,7 @@ def test_what_every_node_came_from_is_recorded():
     tree.add_branch(0, [3, 4], SUFFIX, 5)
     tree.add_window(1, 0, silent=False)
     record = tree.record()
+    assert record.tokens == (1, 2, 3, 4, 0)
     assert record.phrases == (-1, 8, 5, 5, -1)
     assert record.kinds == (DRAFT, SUFFIX, SUFFIX, SUFFIX, WINDOW)
     assert [(branch.kind, branch.phrase, branch.nodes) for branch in record.branches] == [(SUFFIX, 5, (2, 3))]
