@@ -1253,11 +1253,14 @@ class Stepper {
         r: "retrieved: it followed the same tokens in a stored text",
         j: "retrieved: it followed the same tokens in a draft thrown away before",
         g: "retrieved for the target, to stand behind the draft",
+        d: step.beside ? "written in the iteration before" : "",
       };
       note.replaceChildren(
-        rows.length
-          ? "no draft model in this iteration; what stands to be tried costs no forward"
-          : "nothing is proposed in this iteration",
+        step.beside
+          ? "the draft model did not run: nothing behind the draft it wrote before could be used"
+          : rows.length
+            ? "no draft model in this iteration; what stands to be tried costs no forward"
+            : "nothing is proposed in this iteration",
       );
       this.film = rows.map((row) =>
         h(
@@ -1415,8 +1418,17 @@ class Stepper {
     const beside = tree.rows.filter((row) => row.kind !== "w").length - (step.drafted ? 1 : 0),
       windows = tree.rows.filter((row) => row.kind === "w").length;
     const parts = [
-      step.drafted ? (tree.rows[0].label === "Copy" ? "the copy" : "the draft") : "",
-      beside ? plural(beside, "row") + (step.drafted ? " beside or behind it" : " of guesses") : "",
+      step.drafted
+        ? tree.rows[0].label === "Copy"
+          ? "the copy"
+          : step.beside
+            ? "the draft of the iteration before"
+            : "the draft"
+        : "",
+      beside
+        ? plural(beside, "row") +
+          (step.drafted ? " beside or behind it" : step.beside ? " retrieved for the target" : " of guesses")
+        : "",
       windows ? plural(windows, "window row") : "",
     ].filter(Boolean);
     this.part["verify-note"].replaceChildren(
