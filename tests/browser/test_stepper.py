@@ -236,6 +236,15 @@ def test_the_text_can_be_coloured_by_probability(show, theme):
     assert "p = 0.01" in page.locator(".tip").inner_text()
 
 
+def test_the_words_below_the_mask_of_a_small_tree_are_whole(show):
+    page = show(stepper_html(rounds(), step=2, page=True))
+    page.press("End")
+    right = "el => el.getBoundingClientRect().right"
+    words = page.locator(".mask text", has_text="hidden").evaluate(right)
+    assert words <= page.locator("svg.mask").evaluate(right)
+    assert words <= page.locator(".vwrap").evaluate(right)
+
+
 def test_a_trace_without_probabilities_says_how_to_get_them(opened):
     opened.get_by_role("button", name="probability", exact=True).click()
     assert opened.locator(".scale").inner_text() == (

@@ -1690,7 +1690,8 @@ class Stepper {
     const L = clamp(longest * this.ch * 0.85 + 12, 30, 76),
       C = 30,
       T = Math.max(L, 66);
-    return { order, n, c, L, C, T, W: L + C + 8 + n * c + 62, H: T + n * c + 24, drawn: n <= MASK_ROWS };
+    const W = Math.max(L + C + 8 + n * c + 62, L + 196); // a small tree still needs room for the words below it
+    return { order, n, c, L, C, T, W, H: T + n * c + 24, drawn: n <= MASK_ROWS };
   }
   drawMask(size) {
     const { order, n, c, L, C, T, W, H } = size,
@@ -1730,7 +1731,7 @@ class Stepper {
         cy = y(i) + c / 2;
       self += `M${cx - r} ${cy}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`;
     });
-    const band = rect(0, 0, W - 62, c, { class: "band", visibility: "hidden" }),
+    const band = rect(0, 0, x(n), c, { class: "band", visibility: "hidden" }),
       hot = s("path", { class: "hot" });
     svg.append(
       band,
