@@ -18,6 +18,7 @@ from transformers.generation.logits_process import (
 
 from phrasekit.decode import GreedyPicker, KeyedPicker, Sampling, picker_of, pickers_of
 from phrasekit.decode.picker import KEPT_POSITIONS, LEAST, Rows, best, warp, with_logprobs
+from phrasekit.decode.rejection_picker import DraftSampler, RejectionPicker
 
 DRAWS = 20_000
 ALPHA = 1e-6  # a right law fails one run in a million, and the seeds are fixed
@@ -370,7 +371,11 @@ def test_every_picker_has_the_processors(temperature, rule):
 
     sampling = Sampling(temperature=temperature, rule=rule)
     pickers = [picker_of(sampling, [only_two]), *pickers_of(sampling, [only_two], vocabulary=8)]
-    assert len(pickers) == (4 if temperature and rule == "rejection" else 2)
+    if temperature and rule == "rejection":
+        assert list(map(type, pickers)) == [RejectionPicker, RejectionPicker, DraftSampler, GreedyPicker]
+        assert pickers[1].draft is pickers[2], "the target judges what this draft drew"
+    else:
+        assert list(map(type, pickers)) == [KeyedPicker if temperature else GreedyPicker] * 2
     for picker in pickers:
         assert picker.processors == (only_two,)
         assert pick(picker, torch.zeros(3, 8), [4, 5, 6]) == [2, 2, 2]
