@@ -63,8 +63,8 @@ _COLORS = {
     TARGET: "1;38;5;32",
 }
 _ROUNDS = (
-    "the target verifies a tail, and a guide where it retrieved one; the draft model writes on behind the tail, "
-    "and what of that still follows the text is the next tail"
+    "the target verifies a tail, and a guide where it retrieved one; the draft model writes on behind the "
+    "tail, and what of that still follows the text is the next tail"
 )
 _RESERVED = "«»¦"
 

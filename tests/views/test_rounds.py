@@ -93,6 +93,12 @@ def test_the_terminal_tells_them_by_letter():
     assert "j retrieved from rejected drafts, g retrieved for the target, t target's own" in render(trace)
 
 
+def test_the_header_says_what_a_tail_and_a_guide_are():
+    told = render(rounds()).replace("\n", " ")
+    assert "rounds: the target verifies a tail, and a guide where it retrieved one;" in told
+    assert "rounds:" not in render(plain_of(rounds()))
+
+
 def test_sentences_tell_what_ran_beside_what():
     guided = rounds().iterations[1]
     assert in_short(guided) == (
