@@ -9,7 +9,7 @@ import param
 from panel.custom import JSComponent
 
 from dashboard.race import Lane
-from phrasekit.views.tokens import LETTERS
+from phrasekit.trace.records import LETTERS
 
 FOLDER = Path(__file__).parent
 

@@ -11,6 +11,7 @@ from phrasekit.cli.terminal import readable
 from phrasekit.trace.records import (
     DRAFT,
     GUIDE,
+    LETTERS,
     LOOKUP,
     PHRASE,
     REJECTED,
@@ -24,17 +25,6 @@ from phrasekit.trace.visible import token_text, visible
 
 # The letters of `phrasekit.trace.render`, and the hues of every view: sky, green, orange, blue.
 # What is found has one hue; letters tell where.
-LETTERS = {
-    DRAFT: "d",
-    PHRASE: "p",
-    SUFFIX: "s",
-    LOOKUP: "c",
-    WINDOW: "w",
-    RETRIEVED: "r",
-    REJECTED: "j",
-    GUIDE: "g",
-    TARGET: "t",
-}
 STYLES = {
     DRAFT: "color(74)",
     PHRASE: "color(36)",

@@ -34,6 +34,19 @@ RETRIEVED, REJECTED, GUIDE = "retrieved", "rejected", "guide"
 TARGET = "target"
 KINDS = (DRAFT, PHRASE, SUFFIX, LOOKUP, WINDOW, RETRIEVED, REJECTED, GUIDE, TARGET)
 
+# The letter of each where colour cannot be: terminals, files, and pages read without it.
+LETTERS = {
+    DRAFT: "d",
+    PHRASE: "p",
+    SUFFIX: "s",
+    LOOKUP: "c",
+    WINDOW: "w",
+    RETRIEVED: "r",
+    REJECTED: "j",
+    GUIDE: "g",
+    TARGET: "t",
+}
+
 # Where retrieved tokens come from.
 CONTEXT, STORE, CACHE = "context", "store", "rejected"
 SOURCES = ("", CONTEXT, STORE, CACHE)

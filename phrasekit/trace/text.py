@@ -13,6 +13,7 @@ from phrasekit.trace.metrics import measure
 from phrasekit.trace.records import (
     DRAFT,
     GUIDE,
+    LETTERS,
     LOOKUP,
     PHRASE,
     REJECTED,
@@ -20,7 +21,6 @@ from phrasekit.trace.records import (
     SERIAL,
     SUFFIX,
     TARGET,
-    WINDOW,
     Iteration,
     Trace,
 )
@@ -31,17 +31,6 @@ from phrasekit.trace.visible import columns, token_text, visible
 NARROWEST = 40
 PROMPT_SHOWN = 40  # last tokens of the prompt
 
-_LETTERS = {
-    DRAFT: "d",
-    PHRASE: "p",
-    SUFFIX: "s",
-    LOOKUP: "c",
-    WINDOW: "w",
-    RETRIEVED: "r",
-    REJECTED: "j",
-    GUIDE: "g",
-    TARGET: "t",
-}
 _MEANINGS = {
     DRAFT: "draft model",
     PHRASE: "pool phrase",
@@ -211,7 +200,7 @@ def _header(trace: Trace, width: int) -> Iterator[str]:
         shown = _quoted(trace.prompt[-PROMPT_SHOWN:], trace.texts)
         yield from _wrapped(f"prompt: {'…' * (len(trace.prompt) > PROMPT_SHOWN)}{shown}", width)
     seen = {kind for iteration in trace.iterations for kind in (*iteration.kinds, *iteration.tree.kinds)}
-    legend = ", ".join(f"{_LETTERS[kind]} {meaning}" for kind, meaning in _MEANINGS.items() if kind in seen)
+    legend = ", ".join(f"{LETTERS[kind]} {meaning}" for kind, meaning in _MEANINGS.items() if kind in seen)
     if legend:
         yield from _wrapped(f"origins: {legend}", width)
     if any(iteration.round.schedule for iteration in trace.iterations):
@@ -261,7 +250,7 @@ def _lines(pieces: Sequence[_Piece], room: int) -> Iterator[list[list[_Piece]]]:
 
 def _drawn(run: list[_Piece], color: bool) -> str:
     kind = run[0][0]
-    drawn = f"{_LETTERS.get(kind, '?')}«{'¦'.join(text for _, text in run)}»"
+    drawn = f"{LETTERS.get(kind, '?')}«{'¦'.join(text for _, text in run)}»"
     return f"\x1b[{_COLORS[kind]}m{drawn}\x1b[0m" if color and kind in _COLORS else drawn
 
 

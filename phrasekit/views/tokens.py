@@ -10,6 +10,7 @@ from math import exp
 from phrasekit.trace.records import (
     DRAFT,
     GUIDE,
+    LETTERS,
     LOOKUP,
     PHRASE,
     REJECTED,
@@ -43,17 +44,6 @@ ORIGINS = {
     GUIDE: "retrieved for the target",
     TARGET: "target's own",
     WINDOW: "lookahead window",
-}
-LETTERS = {
-    DRAFT: "d",
-    PHRASE: "p",
-    SUFFIX: "s",
-    LOOKUP: "c",
-    WINDOW: "w",
-    RETRIEVED: "r",
-    REJECTED: "j",
-    GUIDE: "g",
-    TARGET: "t",
 }
 SOURCES = {
     "window": "lookahead window",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from phrasekit.trace.records import GUIDE, LOOKUP, WINDOW, Iteration, Trace, TreeRecord
+from phrasekit.trace.records import GUIDE, LETTERS, LOOKUP, WINDOW, Iteration, Trace, TreeRecord
 from phrasekit.trace.summary import counted
 from phrasekit.trace.text import sentence
 from phrasekit.trace.visible import token_text, visible
 from phrasekit.views.table import Table
 from phrasekit.views.tokens import (
-    LETTERS,
     MARKS,
     ORIGINS,
     VERDICTS,

@@ -9,8 +9,9 @@ import pytest
 
 import phrasekit as pk
 from phrasekit.cli.demo import PROMPT
-from phrasekit.cli.tokens import LETTERS, legend, strip
+from phrasekit.cli.tokens import legend, strip
 from phrasekit.trace import Trace, render
+from phrasekit.trace.records import LETTERS
 from tests.cli.conftest import error_of
 
 FEW = ("--max-new-tokens", "16", "--repeats", "1")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from phrasekit.cli.comb import comb
-from phrasekit.cli.tokens import LETTERS, MEANINGS, STYLES, legend, strip
+from phrasekit.cli.tokens import MEANINGS, STYLES, legend, strip
 from phrasekit.trace import faults
 from phrasekit.trace.export.perfetto import perfetto
-from phrasekit.trace.records import GUIDE, KINDS, LOOKUP, REJECTED, RETRIEVED, TARGET, WINDOW
+from phrasekit.trace.records import GUIDE, KINDS, LETTERS, LOOKUP, REJECTED, RETRIEVED, TARGET, WINDOW
 from phrasekit.trace.rounds import agreed
 from phrasekit.trace.text import render
 from phrasekit.trace.text import sentence as in_short
@@ -21,11 +21,9 @@ from phrasekit.views.html import chips, style
 from phrasekit.views.stepper import stepper_html, stepper_info
 from phrasekit.views.stepper.page import script
 from phrasekit.views.stepper.page import style as stepper_style
-from phrasekit.views.stepper.records import LETTERS as STEPPER_LETTERS
 from phrasekit.views.stepper.words import beside_sentence, forward_sentence, schedule_words
 from phrasekit.views.theme import DARK, FOUND, LIGHT, ROLES
 from phrasekit.views.tokens import KEPT, ORIGINS, Token
-from phrasekit.views.tokens import LETTERS as VIEW_LETTERS
 from tests.views.stepper_traces import plain_of, rounds
 
 NEW = (RETRIEVED, REJECTED, GUIDE)
@@ -35,11 +33,9 @@ def test_the_rounds_are_a_sound_trace():
     assert list(faults(rounds())) == []
 
 
-@pytest.mark.parametrize("letters", [LETTERS, STEPPER_LETTERS, VIEW_LETTERS])
-def test_every_kind_has_a_letter_of_its_own(letters):
-    assert letters.keys() == set(KINDS)
-    assert len(set(letters.values())) == len(KINDS)
-    assert letters == LETTERS
+def test_every_kind_has_a_letter_of_its_own():
+    assert LETTERS.keys() == set(KINDS)
+    assert len(set(LETTERS.values())) == len(KINDS)
 
 
 def test_every_kind_has_a_name_and_colours_everywhere():
@@ -68,7 +64,7 @@ def test_the_manual_names_every_letter():
 
 
 def test_the_script_knows_every_letter():
-    for letter in STEPPER_LETTERS.values():
+    for letter in LETTERS.values():
         assert f"{letter}: " in script().split("const ROLE = {")[1].split("};")[0]
 
 

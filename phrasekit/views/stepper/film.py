@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from phrasekit.trace.records import DRAFT, TARGET, Iteration
+from phrasekit.trace.records import DRAFT, LETTERS, TARGET, Iteration
 from phrasekit.trace.rounds import agreed
 from phrasekit.views.stepper.phrases import LISTED, PhraseBook
-from phrasekit.views.stepper.records import LETTERS, ForwardInfo, GuessInfo, RoundInfo
+from phrasekit.views.stepper.records import ForwardInfo, GuessInfo, RoundInfo
 from phrasekit.views.stepper.tokens import TokenTable
 from phrasekit.views.stepper.words import beside_sentence, fate_words, forward_sentence, schedule_words
 

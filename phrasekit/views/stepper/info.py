@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import exp
 
 from phrasekit.trace import Iteration, Trace, faults, measure
-from phrasekit.trace.records import LOOKUP, PHRASE, SUFFIX, WINDOW
+from phrasekit.trace.records import LETTERS, LOOKUP, PHRASE, SUFFIX, WINDOW
 from phrasekit.trace.summary import counted, summary
 from phrasekit.trace.visible import visible
 from phrasekit.views.link import run_key
 from phrasekit.views.stepper.film import begins, film, round_info
 from phrasekit.views.stepper.phrases import PhraseBook, sizes
-from phrasekit.views.stepper.records import LETTERS, PlainInfo, StepInfo, StepperInfo
+from phrasekit.views.stepper.records import PlainInfo, StepInfo, StepperInfo
 from phrasekit.views.stepper.tokens import TokenTable
 from phrasekit.views.stepper.tree import tree_info
 from phrasekit.views.stepper.words import beyond, commit_sentence, sentence, verify_sentence

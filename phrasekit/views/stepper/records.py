@@ -10,32 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, astuple, dataclass, fields, is_dataclass
 from typing import Any
 
-from phrasekit.trace.records import (
-    DRAFT,
-    GUIDE,
-    LOOKUP,
-    PHRASE,
-    REJECTED,
-    RETRIEVED,
-    SUFFIX,
-    TARGET,
-    WINDOW,
-)
-
 SCHEMA = 2  # of these records; the page refuses another one
-
-# Who proposed a token.
-LETTERS = {
-    DRAFT: "d",
-    PHRASE: "p",
-    SUFFIX: "s",
-    LOOKUP: "c",
-    WINDOW: "w",
-    RETRIEVED: "r",
-    REJECTED: "j",
-    GUIDE: "g",
-    TARGET: "t",
-}
 
 # What became of a node: kept; right, but the text ended before it; the first mistake; equal to the target's
 # token there, but behind a mistake; wrong behind a mistake, or never reached; a window row.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from phrasekit.trace.records import GUIDE, LOOKUP, WINDOW, Iteration
+from phrasekit.trace.records import GUIDE, LETTERS, LOOKUP, WINDOW, Iteration
 from phrasekit.views.stepper.phrases import PhraseBook
 from phrasekit.views.stepper.records import (
     ASIDE,
     CUT,
     KEPT,
     LATE,
-    LETTERS,
     MISTAKE,
     OFF,
     Pieces,
