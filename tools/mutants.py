@@ -145,12 +145,13 @@ class Mutants:
             self.live(name, items, writer)
         os.close(writer)
         with os.fdopen(reader) as pipe:
-            lines = [line.split("\t") for line in pipe.read().splitlines()]
-        self.seconds.update({test: float(taken) for test, taken in lines})
+            lines = pipe.read().splitlines()
+        tried, taken = lines[::2], map(float, lines[1::2])
+        self.seconds.update(zip(tried, taken, strict=False))  # the last one may never have ended
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status == SURVIVED:
-            return SURVIVED, f"{len(dict(lines))} of {len(items)} tests"
-        return TIMEOUT if status == -signal.SIGPROF else KILLED, lines[-1][0]
+            return SURVIVED, f"{len(tried)} of {len(items)} tests"
+        return TIMEOUT if status == -signal.SIGPROF else KILLED, tried[-1]
 
     def live(self, name: str, items: list[pytest.Item], writer: int) -> None:
         """The forked process: as this mutant, to the first test that fails."""
@@ -163,10 +164,10 @@ class Mutants:
             start = time.process_time()
             if start > self.options.limit:
                 break
-            os.write(writer, f"{item.nodeid}\t{LONGEST}\n".encode())
+            os.write(writer, f"{item.nodeid}\n".encode())
             signal.setitimer(signal.ITIMER_PROF, LONGEST)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            os.write(writer, f"{item.nodeid}\t{time.process_time() - start}\n".encode())
+            os.write(writer, f"{time.process_time() - start}\n".encode())
             if self.failed:
                 os._exit(KILLED)
         os._exit(SURVIVED)

@@ -255,6 +255,12 @@ def test_double_precision_is_not_rounded():
     assert pick(GreedyPicker(), torch.tensor([[1.0, 1.0 + 1e-12]], dtype=torch.float64), [0]) == [1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_logits_of_any_precision_are_compared_as_they_are(dtype):
+    """numpy has no bfloat16."""
+    assert pick(GreedyPicker(), torch.tensor([[1.0, 3.0, 2.0]], dtype=dtype), [0]) == [1]
+
+
 class Elsewhere(torch.Tensor):
     """Says that it is not on the processor."""
 
