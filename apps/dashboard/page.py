@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import monotonic, thread_time
 from typing import Any
 from urllib.parse import quote
 
 import panel as pn
 import panel_material_ui as pmui
+from panel.io import hold
 
 from dashboard.compare import CompareTab
 from dashboard.files import Files
@@ -26,7 +28,9 @@ from dashboard.tour import Tour
 from dashboard.tune import TuneTab
 from phrasekit.views.escape import escape
 
-PERIOD = 120  # milliseconds between two looks at what goes on
+PERIOD = 120  # milliseconds between two looks at what goes on, or more:
+SHARE = 12  # a look rests this many times what the last one took, as the run stands still meanwhile
+LONGEST = 0.4  # seconds, at most, so that a knob's effect shows in time
 
 # name of the tab in links → title and its view; a new tab is a line here
 TABS: Mapping[str, tuple[str, Callable[[Session, RunBar], Any]]] = {
@@ -53,9 +57,12 @@ class Dashboard(pn.viewable.Viewer):
     ) -> None:
         super().__init__(**params)
         self.session = session = Session(hub, options, settings)
-        bar = RunBar(session)
+        self._bar = RunBar(session)
+        self._rooms = {name: pn.Column(html(OPENING), margin=0, sizing_mode="stretch_width") for name in TABS}
+        self._furnished: set[str] = set()
+        self._furnish(session.settings.tab)
         self.tabs = pmui.Tabs(
-            *((title, pn.panel(view(session, bar))) for title, view in TABS.values()),
+            *((title, self._rooms[name]) for name, (title, _) in TABS.items()),
             dynamic=True,
             active=_place(session.settings.tab),
             margin=0,
@@ -112,7 +119,7 @@ class Dashboard(pn.viewable.Viewer):
     @property
     def pair(self) -> Any:
         """Which pair, for the header."""
-        told = html(margin=(0, 0, 0, 8), sizing_mode=None, styles={"align-self": "center"})
+        told = html(margin=(0, 0, 0, 8), sizing_mode=None, styles={"align-self": "center"}, more=WIDE_ONLY)
 
         def show() -> None:
             place = self.session.place
@@ -129,7 +136,7 @@ class Dashboard(pn.viewable.Viewer):
     def follow(self) -> None:
         """Look at what goes on, as long as something does; a page that only stands there costs nothing."""
         session, location = self.session, pn.state.location
-        clock = pn.state.add_periodic_callback(session.tick, period=PERIOD, start=False)
+        clock = pn.state.add_periodic_callback(Look(session), period=PERIOD, start=False)
         session.param.watch(lambda event: clock.start() if event.new else clock.stop(), "following")
         session.tick()
         pn.state.on_session_destroyed(lambda _: session.close())
@@ -140,10 +147,17 @@ class Dashboard(pn.viewable.Viewer):
 
         session.settings.param.watch(write, [name for name in session.settings.param if name != "name"])
 
+    def _furnish(self, tab: str) -> None:
+        """Make a tab's view when it is first opened, so that a page opens as fast as one tab does."""
+        if tab not in self._furnished:
+            self._furnished.add(tab)
+            self._rooms[tab].objects = [TABS[tab][1](self.session, self._bar)]
+
     def _turn(self, event: Any) -> None:
         self.session.settings.tab = list(TABS)[event.new]
 
     def _turned(self, event: Any) -> None:
+        self._furnish(event.new)
         self.tabs.active = _place(event.new)
 
     def _note(self) -> None:
@@ -153,6 +167,24 @@ class Dashboard(pn.viewable.Viewer):
 
     def __panel__(self) -> Any:
         return self.layout
+
+
+class Look:
+    """A look at what goes on: everything that changed travels in one message."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next = 0.0
+
+    def __call__(self) -> None:
+        """Look, unless the last look is still to be rested from."""
+        began = monotonic()
+        if began < self._next:
+            return
+        used = thread_time()
+        with hold():
+            self._session.tick()
+        self._next = began + min(LONGEST, SHARE * (thread_time() - used))
 
 
 BODY = """
@@ -166,6 +198,9 @@ BODY = """
 }
 @media (max-width:640px){:host{padding:0 8px 24px}}
 """
+# A phone has no room for it beside the buttons; Model says the same.
+WIDE_ONLY = "@media (max-width:640px){:host{display:none!important}}"
+OPENING = '<p class="note" role="status">Opening…</p>'
 FAVICON = "data:image/svg+xml," + quote(
     "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' rx='3' "
     "fill='#17191C'/><path d='M3 8h3M7.5 8h2M11 8h2' stroke='white' stroke-width='2.4'/></svg>"

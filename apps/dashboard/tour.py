@@ -50,10 +50,14 @@ class FirstVisit(JSComponent):
     Attributes:
         first: None until the browser has said so.
         seen: set to remember.
+        open: whether the tour shows, so that Escape leaves it.
+        left: grows with every Escape that does.
     """
 
     first = param.Boolean(default=None, allow_None=True)
     seen = param.Boolean(False)
+    open = param.Boolean(False)
+    left = param.Integer(0)
 
     _esm = """
     const KEY = "phrasekit-tour"
@@ -64,7 +68,12 @@ class FirstVisit(JSComponent):
       model.on("seen", () => {
         try { localStorage.setItem(KEY, "seen") } catch { /* asked again next time */ }
       })
+      const leave = (event) => {
+        if (event.key === "Escape" && !event.defaultPrevented && model.open) model.left += 1
+      }
+      document.addEventListener("keydown", leave)
       el.style.display = "none"
+      return () => document.removeEventListener("keydown", leave)
     }
     """
 
@@ -90,14 +99,16 @@ class Tour(pn.viewable.Viewer):
         self.next.on_click(lambda _: self.go(self.at + 1))
         self.leave.on_click(lambda _: self.go(len(STEPS)))
         self.visit.param.watch(self._first, "first")
+        self.visit.param.watch(lambda _: self.go(len(STEPS)), "left")
         self.layout = pn.Column(self.visit, self.box, margin=0, sizing_mode="stretch_width")
 
     def go(self, to: int) -> None:
         """Show a step; behind the last one it closes, and this browser is not asked again."""
         if to >= len(STEPS):
-            self.at, self.box.visible, self.visit.seen = -1, False, True
+            self.at, self.box.visible = -1, False
+            self.visit.param.update(seen=True, open=False)
             return
-        self.at = to
+        self.at, self.visit.open = to, True
         tab, title, words = STEPS[to]
         self.session.settings.tab = tab
         self.next.label = "Next" if to + 1 < len(STEPS) else "Done"

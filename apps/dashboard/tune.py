@@ -65,10 +65,13 @@ class TuneTab(pn.viewable.Viewer):
         self.layout = beside(self.rail.layout, main, width=316)
         session.param.watch(lambda event: setattr(self.prose, "theme", event.new), "theme")
         session.watch(self.show)
+        session.settings.param.watch(lambda *_: self.show(), "tab")
         self.show()
 
     def show(self) -> None:
-        """Bring everything up to date; only new iterations are looked at."""
+        """Bring everything up to date where somebody looks; only new iterations are looked at."""
+        if self.session.settings.tab != "tune":
+            return
         run = self.session.run
         if run is not self._run:
             self._run = run
