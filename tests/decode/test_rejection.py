@@ -435,3 +435,8 @@ def test_the_draw_is_judged_first_and_every_other_child_after_it():
 def test_every_candidate_has_one_coin(coins):
     with pytest.raises(ValueError, match="shorter|longer"):
         settle(P, [Candidate(0)], coins)
+
+
+def test_a_token_that_one_law_excludes_never_wins_both_races():
+    assert race_agreement(law(0, 1, 1), law(1, 1, 0)) * 3 == 1
+    assert race_agreement(law(1, 0), law(0, 1)) == 0
