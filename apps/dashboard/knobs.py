@@ -21,7 +21,7 @@ from phrasekit.views.escape import escape
 from phrasekit.widgets.controls import read_by
 
 LAST = 4
-OFTEN = 0.5  # seconds
+OFTEN = 1.0  # seconds
 DRAFT_SIDE = ("gamma", "guesses", "window", "level")
 TARGET_SIDE = ("suffixes", "beta", "lookup")
 

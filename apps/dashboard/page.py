@@ -29,8 +29,8 @@ from dashboard.tune import TuneTab
 from phrasekit.views.escape import escape
 
 PERIOD = 120  # milliseconds between two looks at what goes on, or more:
-SHARE = 12  # a look rests this many times what the last one took, as the run stands still meanwhile
-LONGEST = 0.4  # seconds, at most, so that a knob's effect shows in time
+SHARE = 20  # a look rests this many times what the last one took, as the run stands still meanwhile
+LONGEST = 0.35  # seconds, at most, so that a knob's effect shows in time
 
 # name of the tab in links → title and its view; a new tab is a line here
 TABS: Mapping[str, tuple[str, Callable[[Session, RunBar], Any]]] = {
@@ -136,6 +136,7 @@ class Dashboard(pn.viewable.Viewer):
     def follow(self) -> None:
         """Look at what goes on, as long as something does; a page that only stands there costs nothing."""
         session, location = self.session, pn.state.location
+        session.together = hold
         clock = pn.state.add_periodic_callback(Look(session), period=PERIOD, start=False)
         session.param.watch(lambda event: clock.start() if event.new else clock.stop(), "following")
         session.tick()
@@ -170,7 +171,7 @@ class Dashboard(pn.viewable.Viewer):
 
 
 class Look:
-    """A look at what goes on: everything that changed travels in one message."""
+    """A look at what goes on: the dearer it was, the longer it rests."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -182,8 +183,7 @@ class Look:
         if began < self._next:
             return
         used = thread_time()
-        with hold():
-            self._session.tick()
+        self._session.tick()
         self._next = began + min(LONGEST, SHARE * (thread_time() - used))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,6 +58,7 @@ class Session(param.Parameterized):
         plain: plain decoding of the same prompt, once somebody asked for the proof.
         pins: settings kept for comparison.
         uploaded: a trace from a file, shown in place of the run.
+        together: what a pulse is raised in, so that a page sends what changes as one message.
     """
 
     pulse = param.Integer(0)
@@ -75,6 +77,7 @@ class Session(param.Parameterized):
         self.uploaded: Trace | None = None
         self.recorded = demo.load_recorded()
         self.jobs: list[Job] = []  # of the tabs, so that the pulse covers them
+        self.together: Callable[[], AbstractContextManager[Any]] = nullcontext
         self._pool = PhrasePool()
         self._pool_of: PairSpec | None = None
         self._seen: tuple[object, ...] = ()
@@ -264,7 +267,8 @@ class Session(param.Parameterized):
         now = (jobs, status, self.uploaded is not None, len(self.pins), self.settings.spec)
         if now != self._seen:
             self._seen = now
-            self.pulse += 1
+            with self.together():
+                self.pulse += 1
         self.following = busy
 
     @property

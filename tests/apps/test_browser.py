@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -102,6 +103,28 @@ def test_first_visit_tour_and_every_tab(visit):
     here.page.locator(".js-plotly-plot").first.wait_for()
 
 
+def test_escape_leaves_the_tour_for_good(visit):
+    here = visit(tour=True)
+    here.open()
+    here.says("1 of 5: A prompt")
+    here.page.keyboard.press("Escape")
+    here.page.get_by_text("1 of 5").wait_for(state="hidden")
+    here.page.wait_for_function("localStorage.getItem('phrasekit-tour') === 'seen'")
+    here.open()
+    here.page.wait_for_timeout(300)
+    assert not here.page.get_by_text("1 of 5").is_visible()
+
+
+def test_a_phone_reaches_every_button_of_the_header(visit):
+    here = visit().open()
+    here.page.set_viewport_size({"width": 420, "height": 900})
+    names = ("Copy link", "Files", "Toggle theme")
+    boxes = [here.button(name).bounding_box() for name in names]
+    for left, right in pairwise(boxes):
+        assert left["x"] + left["width"] <= right["x"] + 1
+    assert boxes[-1]["x"] + boxes[-1]["width"] <= 420
+
+
 def test_run_steer_prove_and_cancel(visit):
     here = visit().open(tab="tune", tokens=400)
     began = time.monotonic()
@@ -184,12 +207,14 @@ def test_accessibility_rules(visit, scheme):
     here = visit(color_scheme=scheme).open(tab="tune", pace="full speed")
     here.button("Run").click()
     here.says("the token limit was reached")
-    found = axe.Axe().run(here.page).response["violations"]
-    serious = {
-        one["id"]: [node["html"][:200] for node in one["nodes"]]
-        for one in found
-        if one["impact"] in ("critical", "serious")
-    }
+    rules, serious = axe.Axe(), {}
+    for tab in here.page.get_by_role("tab").all():
+        tab.click()
+        here.page.get_by_text("Opening…").wait_for(state="hidden")
+        for one in rules.run(here.page).response["violations"]:
+            if one["impact"] in ("critical", "serious"):
+                place = f"{tab.inner_text()}: {one['id']}"
+                serious[place] = [node["html"][:200] for node in one["nodes"]]
     assert not serious, json.dumps(serious, indent=1)[:3000]
 
 

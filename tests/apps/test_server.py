@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 import tomllib
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from socket import socket
 
 import pytest
 from click.testing import CliRunner
@@ -16,7 +19,7 @@ from tornado.websocket import websocket_connect
 
 from phrasekit.cli import app as command
 from phrasekit.cli import main
-from tests.apps.conftest import served
+from tests.apps.conftest import answers, served, until
 
 ANYWHERE = "0.0.0.0"  # noqa: S104 (never listened at here)
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +32,24 @@ def test_the_page_comes_and_names_no_other_host(hub):
     assert "phrasekit" in page
     hosts = set(re.findall(r"(?:src|href)=[\"'](https?://[^/\"']+)", page))
     assert not hosts
+
+
+def test_panel_serve_takes_the_file_alone(tmp_path):
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    given = ["serve", str(ROOT / "apps/dashboard/app.py"), "--port", str(port), "--address", "127.0.0.1"]
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen([sys.executable, "-m", "panel", *given], stdout=log, stderr=log)
+    try:
+        until(lambda: server.poll() is not None or answers(port), 60)
+        assert server.poll() is None, (tmp_path / "log").read_text()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/app", timeout=60) as answer:
+            page = answer.read().decode()
+        assert "<title>phrasekit</title>" in page
+    finally:
+        server.terminate()
+        server.wait(10)
 
 
 def test_a_websocket_from_another_origin_is_refused(hub):
