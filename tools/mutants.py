@@ -1,4 +1,4 @@
-"""Run mutmut's mutants of ``phrasekit/decode`` in a quarter of an hour instead of several.
+"""Run mutmut's mutants of ``phrasekit/decode`` with forks instead of new test sessions.
 
 mutmut makes the mutants and shows the results. Its own runner collects all tests anew for every mutant, which
 takes longer than the test that kills it. Here they are collected once; each mutant is a forked process that
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--left", action="store_true", help="only those not run yet; implies --keep")
     parser.add_argument("--keep", action="store_true", help="run the mutants made last time, with new tests")
     parser.add_argument("--examples", type=int, default=25, help="examples of a property")
-    parser.add_argument("--limit", type=float, default=6, help="processor seconds of a mutant")
+    parser.add_argument("--limit", type=float, default=15, help="processor seconds of a mutant")
     options = parser.parse_args()
     if not (options.keep or options.left):
         subprocess.run([sys.executable, "-c", MAKE], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
