@@ -63,7 +63,7 @@ class Dashboard(pn.viewable.Viewer):
         self._furnish(session.settings.tab)
         self.tabs = pmui.Tabs(
             *((title, self._rooms[name]) for name, (title, _) in TABS.items()),
-            dynamic=True,
+            dynamic=False,
             active=_place(session.settings.tab),
             margin=0,
             sizing_mode="stretch_width",

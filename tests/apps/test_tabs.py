@@ -96,3 +96,23 @@ def test_a_search_begins_and_is_cancelled(visit, monkeypatch, tmp_path):
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Search again").wait_for()
     assert page.evaluate(WIDE) <= 0
+
+
+SHOWN = {
+    "Tune": "Prove it",
+    "Compare": "Several methods",
+    "Pool": "Phrase pool",
+    "Search": "Find the fastest",
+    "Theory": "How fast it could be",
+    "Model": "probe of the target",
+    "Step": "Show as table",
+}
+
+
+def test_every_tab_opens_with_its_own_words(visit):
+    page = visit("step")
+    for title, words in SHOWN.items():
+        page.get_by_role("tab", name=title).click()
+        page.get_by_text(words).filter(visible=True).first.wait_for()
+        page.wait_for_timeout(400)
+        assert page.get_by_text(words).filter(visible=True).count() >= 1
