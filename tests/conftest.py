@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, settings
 
 from tests import models
 
-# hooks: pytest finds them by name
+# a fixture and hooks: pytest finds them by name
+from tests.chromium import browser  # noqa: F401
 from tests.equality import (  # noqa: F401
     pytest_configure,
     pytest_sessionfinish,

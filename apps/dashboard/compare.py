@@ -65,8 +65,9 @@ class CompareTab(pn.viewable.Viewer):
             width=240,
             margin=(0, 12, 8, 0),
         )
-        self.tokens = pmui.IntInput(
-            label="Tokens each", value=settings.race_tokens, start=1, end=session.options.new_tokens,
+        # the buttons of an IntInput have no names
+        self.tokens = pmui.LiteralInput(
+            label="Tokens each", value=settings.race_tokens, type=int,
             size="small", width=120, margin=(0, 12, 8, 0),
         )  # fmt: skip
         self.schedule = pmui.Select(

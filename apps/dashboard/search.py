@@ -373,9 +373,18 @@ class SearchTab(pn.viewable.Viewer):
 
 
 def _number(label: str, value: int, start: int, end: int, width: int) -> Any:
-    return pmui.IntInput(
-        label=label, value=value, start=start, end=end, size="small", width=width, margin=(0, 12, 8, 0)
+    """A field for a whole number; the buttons of an IntInput have no names."""
+    field = pmui.LiteralInput(
+        label=label, value=value, type=int, size="small", width=width, margin=(0, 12, 8, 0)
     )
+
+    def keep_within(event: Any) -> None:
+        within = min(max(event.new if isinstance(event.new, int) else value, start), end)
+        if within != event.new:
+            field.value = within
+
+    field.param.watch(keep_within, "value")
+    return field
 
 
 def _knob(name: str) -> str:

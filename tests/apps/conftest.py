@@ -15,7 +15,6 @@ import pytest
 
 from phrasekit.cli.app import folder
 from phrasekit.lm import Pair, load_pair
-from tests.browser.conftest import browser  # noqa: F401 (a fixture)
 
 pytest.importorskip("panel", reason="the dashboard needs panel (pip install 'phrasekit[app]')")
 pytest.importorskip("panel_material_ui", reason="the dashboard needs panel-material-ui")

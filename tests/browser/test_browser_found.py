@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import NAMES, chromium
+from tests.chromium import NAMES, chromium
 
 BASH = shutil.which("bash")
 

@@ -104,8 +104,8 @@ def test_what_reading_costs_is_told_before_the_draft_model_reads(pair: pk.Pair) 
     ways = {}
     for room in (24, 600):
         decoding = pk.decoder(pair, text, method="hybrid", max_new_tokens=room)
-        for _ in range(16):
-            decoding.step()
+        for _ in zip(range(16), decoding, strict=False):
+            pass
         ways[room] = [bool(iteration.draft) for iteration in decoding.iterations]
     assert not any(ways[24])
     assert any(ways[600])
