@@ -61,6 +61,7 @@ def test_phrases_are_searched_and_unfold(visit):
     rows.first.wait_for()
     page.get_by_label("Search phrases").fill("class")
     page.get_by_text("phrases, ").first.wait_for()
+    page.wait_for_timeout(2000)  # the list found is drawn anew, and folded
     rows.first.click()
     page.get_by_text("Born in iteration").first.wait_for()
     assert page.evaluate(WIDE) <= 0
