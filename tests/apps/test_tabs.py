@@ -112,6 +112,8 @@ SHOWN = {
 
 def test_every_tab_opens_with_its_own_words(visit):
     page = visit("step")
+    page.get_by_text(SHOWN["Step"]).filter(visible=True).first.wait_for()
+    page.wait_for_timeout(2000)  # Panel can lose what happens before a page is ready
     for title, words in SHOWN.items():
         page.get_by_role("tab", name=title).click()
         page.get_by_text(words).filter(visible=True).first.wait_for()
