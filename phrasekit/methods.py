@@ -120,6 +120,7 @@ class Method:
         history: whether a pool given by the caller is used.
         beside: makes the draft's lane of a parallel method, whose recipe makes what else the target
             proposes; None for a method that drafts and verifies in turn.
+        retrieves: whether a lane of a parallel method looks for text, also among drafts thrown away.
         corpus: whether it needs a store, a `Corpus`.
     """
 
@@ -131,6 +132,7 @@ class Method:
     drafts: bool = False
     history: bool = True
     beside: Beside | None = None
+    retrieves: bool = False
     corpus: bool = False
 
     def build(self, parts: Parts, *, text: Watcher | None = None) -> Decoder | ParallelDecoder:
@@ -145,7 +147,7 @@ class Method:
             self.beside(parts),
             tail,
             schedule=schedule_of(parts.schedule, target=target.device, draft=_draft(parts).device),
-            rejected=parts.rejected,
+            rejected=parts.rejected if self.retrieves else None,
         )
 
     def settle(self, knobs: Knobs) -> Knobs:
@@ -210,6 +212,10 @@ def _double(parts: Parts, _: PoolJournal) -> tuple[Proposer, ...]:
 
 def _double_ouroboros(parts: Parts, journal: PoolJournal) -> tuple[Proposer, ...]:
     return (Guide(parts.retriever()), Harvest(journal))
+
+
+def _retrieving(parts: Parts) -> Drafter:
+    return parts.drafter(Retrieve(parts.retriever()))
 
 
 def _phrase_drafting(parts: Parts) -> ModelProposer:
@@ -299,7 +305,8 @@ METHODS: Mapping[str, Method] = {
             name="double",
             summary="draft and target at the same time, both retrieving",
             recipe=_double,
-            beside=lambda parts: parts.drafter(Retrieve(parts.retriever())),
+            beside=_retrieving,
+            retrieves=True,
             drafts=True,
         ),
         Method(
@@ -307,6 +314,7 @@ METHODS: Mapping[str, Method] = {
             summary="double with a draft sped up by pool phrases instead of retrieval",
             recipe=_double_ouroboros,
             beside=lambda parts: Drafter(_phrase_decoder(parts), started=parts.started),
+            retrieves=True,
             drafts=True,
         ),
         *(
@@ -314,7 +322,8 @@ METHODS: Mapping[str, Method] = {
                 name=f"double-no-{what}",
                 summary=f"double: {summary}",
                 recipe=_double,
-                beside=lambda parts: parts.drafter(Retrieve(parts.retriever())),
+                beside=_retrieving,
+                retrieves=True,
                 forced=forced,
                 drafts=True,
             )

@@ -104,7 +104,7 @@ def _bench(
     if listed:
         _list()
         return
-    from phrasekit.bench.entrants import Entrants, seen_by
+    from phrasekit.bench.entrants import Entrants, check_seen
     from phrasekit.methods import runnable
 
     if spec_bench is not None:
@@ -122,12 +122,8 @@ def _bench(
     entrants.check()
     store = open_store(store_file)
     models = pair()
-    seen = seen_by(store, [task for family in suite.families for task in suite.tasks(models, family)[0]])
-    if seen and not allow_seen:
-        raise ValueError(
-            f"a benchmark must not retrieve its own answers, but {store_file} was built from "
-            f"{len(seen)} of its prompts ({', '.join(seen[:3])}); build it from others, or say --allow-seen"
-        )
+    tasks = (task for family in suite.families for task in suite.tasks(models, family)[0])
+    seen = check_seen(store, tasks, file=store_file, allowed=allow_seen)
     contenders = entrants.contenders(models, max_new_tokens=suite.max_new_tokens, store=store)
     settings = asdict(suite) | asdict(entrants) | {"store": store_file, "store_saw": seen}
     with bar(suite.generations(contenders)) as progress:

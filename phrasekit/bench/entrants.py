@@ -77,9 +77,25 @@ class Entrants:
         return found
 
 
-def seen_by(store: Store | None, tasks: Iterable[Task]) -> list[str]:
-    """Tasks from whose prompts a store was built: what it holds may be their very answers."""
-    return [] if store is None else [task.id for task in tasks if store.saw(task.ids)]
+def check_seen(store: Store | None, tasks: Iterable[Task], *, file: str | None, allowed: bool) -> list[str]:
+    """Tasks from whose prompts a store was built: what it holds may be their very answers.
+
+    Args:
+        store: texts to retrieve from; without one no task is looked at.
+        tasks: what will be measured.
+        file: where the store lies.
+        allowed: whether to go on all the same.
+
+    Raises:
+        ValueError: there are such tasks, and nobody allowed them.
+    """
+    seen = [] if store is None else [task.id for task in tasks if store.saw(task.ids)]
+    if seen and not allowed:
+        raise ValueError(
+            f"a benchmark must not retrieve its own answers, but {file} was built from {len(seen)} of its "
+            f"prompts ({', '.join(seen[:3])}); build it from others, or say --allow-seen"
+        )
+    return seen
 
 
 def check_methods(names: Iterable[str]) -> None:

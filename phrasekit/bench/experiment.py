@@ -72,7 +72,7 @@ def command(
 
     Every point races plain decoding in alternation; its tokens must be the same.
     """
-    from phrasekit.bench.entrants import seen_by
+    from phrasekit.bench.entrants import check_seen
     from phrasekit.bench.experiments import EXPERIMENTS, Ground, run_experiment
     from phrasekit.bench.experimenttable import draw_findings
     from phrasekit.bench.prompts import encode, load_prompts
@@ -89,11 +89,7 @@ def command(
     models = pair()
     tasks = list(encode(models, found, max_new_tokens=max_new_tokens, chat=False))
     counted, warmup, others = tasks[:prompts], tasks[prompts : prompts + 1], tasks[prompts + 1 :]
-    if seen_by(store, counted) and not allow_seen:
-        raise ValueError(
-            f"an experiment must not retrieve its own answers, but {store_file} was built from some of its "
-            "prompts; build it from others, or say --allow-seen"
-        )
+    check_seen(store, counted, file=store_file, allowed=allow_seen)
     ground = Ground(
         pair=models,
         tasks=counted,

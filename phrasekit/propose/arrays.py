@@ -97,13 +97,7 @@ def open_arrays(path: str | os.PathLike[str], kind: Kind, *, max_bytes: int) -> 
     Raises:
         OSError: the file cannot be read; FileNotFoundError where there is none.
     """
-    file = Path(path)
-    size = file.stat().st_size
-    if not file.is_file():
-        raise kind.error(f"{str(file)!r}: a {kind.noun} must be a regular file. {kind.ours}")
-    if size > max_bytes:
-        rule = f"a {kind.noun} must have at most {max_bytes} bytes, found {size}"
-        raise kind.error(f"{str(file)!r}: {rule}. Pass max_bytes to read a larger one.")
+    file = kind.file(path, max_bytes=max_bytes)
     with file.open("rb") as stream:
         length = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
     if length > MAX_HEADER_BYTES:

@@ -201,9 +201,8 @@ def agreed(one: Iteration) -> int:
     tail, drafted = len(one.tree.trunk), one.round.drafted
     if one.round.kept:
         return len(drafted) - one.round.kept
-    if (
-        one.accepted < tail or one.tree.dropped
-    ):  # a tree that lost tokens says nothing about those behind them
+    # a tree that lost tokens says nothing about those behind them
+    if one.accepted < tail or one.tree.dropped:
         return 0
     pairs = list(zip(drafted, one.emitted[tail:], strict=False))
     return next((at for at, (mine, other) in enumerate(pairs) if mine != other), len(pairs))

@@ -54,6 +54,21 @@ class Kind:
             f"a {self.noun} that breaks a rule is not written: {fault}. Correct the record."
         ) from None
 
+    def file(self, path: str | os.PathLike[str], *, max_bytes: int) -> Path:
+        """The path, of a regular file that is not too large; nothing of it is read.
+
+        Raises:
+            OSError: there is no such file.
+        """
+        file = Path(path)
+        size = file.stat().st_size
+        if not file.is_file():
+            raise self.error(f"{str(file)!r}: a {self.noun} must be a regular file. {self.ours}")
+        if size > max_bytes:
+            rule = f"a {self.noun} must have at most {max_bytes} bytes, found {size}"
+            raise self.error(f"{str(file)!r}: {rule}. Pass max_bytes to read a larger one.")
+        return file
+
     def refuse_any(self, faults: Iterator[str]) -> None:
         """Refuse the first fault, if there is one."""
         if fault := next(faults, None):
@@ -123,13 +138,7 @@ def open_rows(
     Raises:
         OSError: the file cannot be read; FileNotFoundError where there is none.
     """
-    file = Path(path)
-    size = file.stat().st_size
-    if not file.is_file():
-        raise kind.error(f"{str(file)!r}: a {kind.noun} must be a regular file. {kind.ours}")
-    if size > max_bytes:
-        rule = f"a {kind.noun} must have at most {max_bytes} bytes, found {size}"
-        raise kind.error(f"{str(file)!r}: {rule}. Pass max_bytes to read a larger one.")
+    file = kind.file(path, max_bytes=max_bytes)
     with file.open("rb") as stream:
         reader = RowReader(file, stream, kind, max_row_bytes)
         try:

@@ -12,6 +12,8 @@ from phrasekit.bench import options
 from phrasekit.bench.command import command
 from phrasekit.bench.contender import OwnMethod
 from phrasekit.bench.options import read_grid, read_knobs
+from phrasekit.bench.prompts import encode, load_prompts
+from phrasekit.propose import Datastore, prompt_mark, save_store
 
 FEW = ("--threads", "1", "--max-new-tokens", "8", "--prompts", "2", "--repeats", "1", "--warmup", "0")
 
@@ -160,3 +162,17 @@ def test_knobs_and_grids_are_read():
         "ouroboros": {"cut_to_gamma": True, "repair": "off"},
     }
     assert read_grid(["gamma=3,4", "repair=paper,prefix"]) == {"gamma": [3, 4], "repair": ["paper", "prefix"]}
+
+
+def test_a_store_of_the_measured_prompts_is_refused_or_marked(call, pair, data, tmp_path):
+    task = encode(pair, load_prompts("code", count=1), max_new_tokens=8, chat=False)[0]
+    store, place, report = Datastore(fingerprint=pair.fingerprint), tmp_path / "s.store", tmp_path / "r.json"
+    store.add([*task.ids, 5, 6], source=prompt_mark(task.ids))
+    save_store(store, place)
+    asked = (*FEW, "--methods", "double", "--peers", "none", "--store", str(place), "--json", str(report))
+    refused = call(*asked)
+    assert isinstance(refused.exception, ValueError)
+    assert "must not retrieve its own answers" in str(refused.exception)
+    assert not report.exists()
+    assert call(*asked, "--allow-seen").exit_code == 0
+    assert json.loads(report.read_text("utf-8"))["settings"]["store_saw"] == [task.id]
