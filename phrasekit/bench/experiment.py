@@ -10,6 +10,7 @@ import click
 
 from phrasekit.bench.command import FAILED, INTERRUPTED, bar
 from phrasekit.bench.options import (
+    CLOCK,
     KNOBS,
     MODELS,
     STORE,
@@ -34,13 +35,7 @@ NAMES = ("ceiling", "ablation", "depth", "rounds", "rejected")  # a test holds t
 @click.option("--prompts", type=click.IntRange(1), default=6, show_default=True, help="How many.")
 @click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Limit.")
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Times all is done.")
-@click.option(
-    "--clock",
-    type=click.Choice(("wall", "cpu")),
-    default="wall",
-    show_default=True,
-    help="Processor time, with --threads 1, tells something on a busy machine.",
-)
+@CLOCK
 @KNOBS
 @options(STORE)
 @click.option(

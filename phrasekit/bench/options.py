@@ -27,6 +27,13 @@ MODELS = (
         "--threads", type=click.IntRange(1), default=2, show_default=True, help="Threads for torch on a CPU."
     ),
 )
+CLOCK = click.option(
+    "--clock",
+    type=click.Choice(("wall", "cpu")),
+    default="wall",
+    show_default=True,
+    help="Processor time, with --threads 1, tells something on a busy machine.",
+)
 WORK = (
     click.option(
         "--family", "families", multiple=True, metavar="NAME", help="Kind of prompts, or all.  [code]"
@@ -51,13 +58,7 @@ WORK = (
         help="Prompts on which a peer's fastest setting is found beforehand; 0 races all settings.",
     ),
     click.option("--fresh-pool", is_flag=True, help="An empty phrase pool for every prompt."),
-    click.option(
-        "--clock",
-        type=click.Choice(("wall", "cpu")),
-        default="wall",
-        show_default=True,
-        help="Processor time, with --threads 1, tells something on a busy machine.",
-    ),
+    CLOCK,
 )
 STORE = (
     click.option("--store", "store_file", type=click.Path(dir_okay=False), help="Texts to retrieve from."),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.live import Live
 
+from phrasekit.bench.options import CLOCK
 from phrasekit.cli.files import writable
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import FAILED, INTERRUPTED
@@ -70,13 +71,7 @@ MAX_NEW_TOKENS = 40
 )
 @click.option("--budget", type=float, metavar="SECONDS", help="Begin no trial that would take longer.")
 @click.option("--fresh-pool", is_flag=True, help="An empty phrase pool for every prompt.")
-@click.option(
-    "--clock",
-    type=click.Choice(("wall", "cpu")),
-    default="wall",
-    show_default=True,
-    help="Processor time, with --threads 1, tells something on a busy machine.",
-)
+@CLOCK
 @click.option("--threads", type=click.IntRange(1), help="Threads of torch.  [torch's own choice]")
 @click.option(
     "--export",
