@@ -10,6 +10,7 @@ from urllib.parse import quote
 import panel as pn
 import panel_material_ui as pmui
 from panel.io import hold
+from panel.util import edit_readonly
 
 from dashboard.compare import CompareTab
 from dashboard.files import Files
@@ -97,6 +98,8 @@ class Dashboard(pn.viewable.Viewer):
             meta_name="phrasekit",
             meta_description="Phrase-level speculative decoding, live",
         )
+        with edit_readonly(page):
+            page.busy = False  # it follows Panel's, which is every visitor's: one's click would write to all pages
 
         def paint(event: Any) -> None:
             ink.dark = event.new

@@ -52,6 +52,25 @@ def test_panel_serve_takes_the_file_alone(tmp_path):
         server.wait(10)
 
 
+def test_what_keeps_one_visitor_busy_touches_no_other_page(hub):
+    """Panel counts callbacks for the whole server; a page that followed would be written to by strangers."""
+    from panel.io import state
+    from panel.util import edit_readonly
+
+    from dashboard.options import Options
+    from dashboard.page import Dashboard
+
+    page = Dashboard(hub, Options()).page()
+    before = state.busy
+    try:
+        with edit_readonly(state):
+            state.busy = True
+        assert not page.busy
+    finally:
+        with edit_readonly(state):
+            state.busy = before
+
+
 def test_a_websocket_from_another_origin_is_refused(hub):
     async def knock(address, origin):
         request = HTTPRequest(address.replace("http", "ws") + "ws", headers={"Origin": origin})
