@@ -52,7 +52,7 @@ coverage: $(VENV)/.test  ## lines that the tests of the engine's rooms run; unde
 	for room in $(ROOMS); do \
 	  $(BIN)/coverage report --include="phrasekit/$$room/*" --fail-under=95 || exit 1; done
 
-bench: $(VENV)/.core  ## measure every method against transformers' generate
+bench: $(VENV)/.bench  ## measure every method against transformers and other packages
 	$(KEEP_MEMORY) $(BIN)/phrasekit bench $(ARGS)
 
 clean:  ## remove the environment, caches and builds
@@ -73,6 +73,10 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.notebook: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[notebook]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.bench: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[bench]'
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.app: $(BIN)/python pyproject.toml constraints.txt

@@ -55,9 +55,9 @@ def test_conda_environment_agrees_with_pyproject():
     assert conda.pop("python") == PROJECT["project"]["requires-python"]
     assert conda.pop("pip") == ""
     expected = {ON_CONDA.get(name, name): versions for name, versions in required("test", "notebook").items()}
-    by_pip = required("retrieve").keys() - required().keys()
+    by_pip = required("retrieve", "bench").keys() - required().keys()
     assert conda == {name: versions for name, versions in expected.items() if name not in by_pip}
-    assert [line for line in listed if isinstance(line, dict)] == [{"pip": ["-e .[retrieve]"]}]
+    assert [line for line in listed if isinstance(line, dict)] == [{"pip": ["-e .[retrieve,bench]"]}]
 
 
 def test_all_extra_names_every_other_extra():
