@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
+from phrasekit.trace.rates import counts_and_rates, rate
 from phrasekit.trace.records import Iteration, PoolRecord, Trace
+from phrasekit.trace.rounds import measure_rounds
 from phrasekit.trace.summary import summary
 
 
@@ -39,7 +41,7 @@ class Metrics:
         dropped: proposed tokens refused before the forward.
         draft_forwards: forwards of the model that drafts for the target.
         written: tokens those delivered: the trunk's, or in parallel rounds what was drafted beside them.
-        rounds: iterations in which the draft model worked beside the target.
+        rounds: iterations in which the draft model worked beside the target; `measure_rounds` says more.
         kept: tokens written in those and verified in the next.
         overlap_ms: time in which both lanes of the rounds worked.
         inner_forwards: forwards of every model below the target; more than `draft_forwards` only
@@ -100,17 +102,17 @@ class Metrics:
     @property
     def block_efficiency(self) -> float | None:
         """η: emitted tokens per target forward, bonus included."""
-        return _rate(self.emitted, self.iterations)
+        return rate(self.emitted, self.iterations)
 
     @property
     def mean_accepted(self) -> float | None:
         """Mean A over the iterations that drafted; bonus and suffixes excluded."""
-        return _rate(self.accepted, self.drafting)
+        return rate(self.accepted, self.drafting)
 
     @property
     def acceptance_rate(self) -> float | None:
         """Accepted drafted tokens per drafted token; bonus excluded, untested tokens included."""
-        return _rate(self.accepted, self.drafted)
+        return rate(self.accepted, self.drafted)
 
     @property
     def acceptance_estimate(self) -> float | None:
@@ -118,7 +120,7 @@ class Metrics:
 
         The maximum-likelihood estimate for a constant hazard, full acceptance right-censored.
         """
-        return _rate(self.accepted, self.accepted + self.rejections)
+        return rate(self.accepted, self.accepted + self.rejections)
 
     @property
     def acceptance_by_position(self) -> tuple[float, ...]:
@@ -133,27 +135,27 @@ class Metrics:
         A draft accepted whole says nothing about the positions after its end (right-censored).
         """
         pairs = zip(self.accepted_by_position, self.tested_by_position, strict=True)
-        return tuple(_rate(tested - accepted, tested) for accepted, tested in pairs)
+        return tuple(rate(tested - accepted, tested) for accepted, tested in pairs)
 
     @property
     def misplaced(self) -> float | None:
         """Mean #Match − A over the iterations that drafted: right, but after the first mistake."""
-        return _rate(self.matches - self.accepted, self.drafting)
+        return rate(self.matches - self.accepted, self.drafting)
 
     @property
     def mean_suffix_accepted(self) -> float | None:
         """Mean Â of the best suffix, over iterations with suffixes and the whole draft accepted."""
-        return _rate(self.suffix_accepted, self.suffix_rounds)
+        return rate(self.suffix_accepted, self.suffix_rounds)
 
     @property
     def tokens_per_draft_forward(self) -> float | None:
         """c: tokens written per forward of the model that drafts for the target."""
-        return _rate(self.written, self.draft_forwards)
+        return rate(self.written, self.draft_forwards)
 
     @property
     def draft_forwards_per_token(self) -> float | None:
         """Forwards of the drafting model per emitted token, bonus included."""
-        return _rate(self.draft_forwards, self.emitted)
+        return rate(self.draft_forwards, self.emitted)
 
     @property
     def lookups(self) -> int:
@@ -168,17 +170,17 @@ class Metrics:
     @property
     def hit_rate(self) -> float | None:
         """Hits per lookup, both sides."""
-        return _rate(self.hits, self.lookups)
+        return rate(self.hits, self.lookups)
 
     @property
     def target_hit_rate(self) -> float | None:
         """Hits per lookup on the target side."""
-        return _rate(self.target_hits, self.target_lookups)
+        return rate(self.target_hits, self.target_lookups)
 
     @property
     def draft_hit_rate(self) -> float | None:
         """Hits per lookup on the draft side."""
-        return _rate(self.draft_hits, self.draft_lookups)
+        return rate(self.draft_hits, self.draft_lookups)
 
     @property
     def pool_growth(self) -> int:
@@ -188,28 +190,27 @@ class Metrics:
     @property
     def rows_per_target_forward(self) -> float | None:
         """Mean rows fed to the target, the first forward left out as it also reads the prompt."""
-        return _rate(self.decode_rows, self.decode_forwards)
+        return rate(self.decode_rows, self.decode_forwards)
 
     @property
     def overhead_share(self) -> float | None:
         """Share of `total_ms` outside all model forwards; 0 where forwards overlap in time."""
-        spent = _rate(self.target_ms + self.draft_ms, self.total_ms)
+        spent = rate(self.target_ms + self.draft_ms, self.total_ms)
         return None if spent is None else max(0.0, 1.0 - spent)
 
     @property
     def tokens_per_second(self) -> float | None:
         """Emitted tokens, bonus included, per second of all iterations, the prompt's included."""
-        return _rate(1000.0 * self.emitted, self.total_ms)
+        return rate(1000.0 * self.emitted, self.total_ms)
 
     @property
     def decode_tokens_per_second(self) -> float | None:
         """The same over decode time: without the first iteration, which reads the prompt."""
-        return _rate(1000.0 * self.decode_emitted, self.decode_ms)
+        return rate(1000.0 * self.decode_emitted, self.decode_ms)
 
     def as_dict(self) -> dict[str, object]:
         """Every count and every rate by name, as plain numbers, tuples and dicts."""
-        rates = [name for name, member in vars(Metrics).items() if isinstance(member, property)]
-        return asdict(self) | {name: getattr(self, name) for name in rates}
+        return counts_and_rates(self)
 
     def __str__(self) -> str:
         """The numbers worth a line."""
@@ -226,6 +227,7 @@ def measure(*traces: Trace) -> Metrics:
         Counts over all iterations of all runs; `pool_size` is that of the last one.
     """
     iterations = [iteration for trace in traces for iteration in trace.iterations]
+    beside = measure_rounds(*traces)
     inner = [below for iteration in iterations for below in _below(iteration)]
     decoding = [iteration for iteration in iterations if iteration.index > 0]
     suffixes = [best for iteration in iterations if (best := _best_suffix(iteration)) is not None]
@@ -251,10 +253,10 @@ def measure(*traces: Trace) -> Metrics:
         suffix_accepted=sum(suffixes),
         dropped=sum(iteration.tree.dropped for iteration in iterations + inner),
         draft_forwards=sum(len(iteration.draft) for iteration in iterations),
-        written=sum(_written(iteration) for iteration in iterations),
-        rounds=sum(bool(iteration.round.schedule) for iteration in iterations),
-        kept=sum(iteration.round.kept for iteration in iterations),
-        overlap_ms=float(sum(iteration.round.overlap_ms for iteration in iterations)),
+        written=beside.drafted + sum(one.drafted for one in iterations if not one.round.schedule),
+        rounds=beside.rounds,
+        kept=beside.kept,
+        overlap_ms=beside.overlap_ms,
         inner_forwards=len(inner),
         target_lookups=sum(iteration.pool.lookups for iteration in iterations),
         target_hits=sum(iteration.pool.hits for iteration in iterations),
@@ -274,10 +276,6 @@ def measure(*traces: Trace) -> Metrics:
     )
 
 
-def _rate(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
-
-
 def _reaching(lengths: Sequence[int], deepest: int) -> tuple[int, ...]:
     """For every position, how many of the lengths go beyond it."""
     return tuple(sum(length > position for length in lengths) for position in range(deepest))
@@ -288,10 +286,6 @@ def _below(iteration: Iteration) -> Iterator[Iteration]:
     for inner in iteration.draft:
         yield from _below(inner)
         yield inner
-
-
-def _written(iteration: Iteration) -> int:
-    return len(iteration.round.drafted) if iteration.round.schedule else iteration.drafted
 
 
 def _emitted(iterations: Iterable[Iteration]) -> int:

@@ -7,9 +7,10 @@ breakdown of latency; here they are counted from the trace, the same way for eve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 
+from phrasekit.trace.rates import counts_and_rates, rate
 from phrasekit.trace.records import (
     CACHE,
     CONTEXT,
@@ -47,12 +48,12 @@ class SideMetrics:
     @property
     def hit_rate(self) -> float | None:
         """Queries that found something."""
-        return _rate(sum(self.hits.values()), self.queries)
+        return rate(sum(self.hits.values()), self.queries)
 
     @property
     def amt(self) -> float | None:
         """AMT: matched tokens per query, a miss counted as none."""
-        return _rate(self.matched, self.queries)
+        return rate(self.matched, self.queries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +96,27 @@ class RoundMetrics:
     @property
     def tokens_per_forward(self) -> float | None:
         """η: tokens per target forward."""
-        return _rate(self.emitted, self.rounds)
+        return rate(self.emitted, self.rounds)
 
     @property
     def mean_accepted(self) -> float | None:
         """MAT: tokens from one break of the draft to the next, the target's own among them."""
-        return _rate(self.emitted, self.breaks + 1) if self.rounds else None
+        return rate(self.emitted, self.breaks + 1) if self.rounds else None
 
     @property
     def tokens_per_draft_forward(self) -> float | None:
         """Drafted tokens per draft forward: 1 for PEARL, 1 + AMT for iterative retrieval."""
-        return _rate(self.drafted, self.draft_forwards)
+        return rate(self.drafted, self.draft_forwards)
 
     @property
     def retrieval_share(self) -> float | None:
         """Share of the time in which something was looked for."""
-        return _rate(sum(side.ms for side in self.sides.values()), self.total_ms)
+        return rate(sum(side.ms for side in self.sides.values()), self.total_ms)
 
     @property
     def overlap_share(self) -> float | None:
         """Share of the time in which both lanes worked."""
-        return _rate(self.overlap_ms, self.total_ms)
+        return rate(self.overlap_ms, self.total_ms)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -132,12 +133,11 @@ class RoundMetrics:
     @property
     def modelled_gain(self) -> float | None:
         """How many times as fast the same rounds would be with perfect overlap. Modelled, not measured."""
-        return _rate(self.total_ms, self.modelled_ms)
+        return rate(self.total_ms, self.modelled_ms)
 
     def as_dict(self) -> dict[str, object]:
         """Every count and every rate by name."""
-        rates = [name for name, member in vars(RoundMetrics).items() if isinstance(member, property)]
-        return asdict(self) | {name: getattr(self, name) for name in rates}
+        return counts_and_rates(self)
 
 
 def measure_rounds(*traces: Trace) -> RoundMetrics:
@@ -164,7 +164,7 @@ def measure_rounds(*traces: Trace) -> RoundMetrics:
         draft_ms=sum(step.forward.ms for step in inner),
         commit_ms=sum(one.phases.get("commit", 0.0) for one in (*rounds, *inner)),
         wait_ms=sum(one.phases.get("wait", 0.0) for one in rounds),
-        overlap_ms=sum(one.round.overlap_ms for one in rounds),
+        overlap_ms=float(sum(one.round.overlap_ms for one in rounds)),
         total_ms=sum(one.ms for one in rounds),
         modelled_ms=sum(_modelled(one, usual) for one in rounds),
     )
@@ -193,7 +193,7 @@ def speed_by_forwards(*traces: Trace, ratio: float) -> float | None:
     counts = [len(one.draft) for one in rounds if one.draft]
     usual = median(counts) if counts else 0
     spent = sum(max(1.0, (len(one.draft) or usual) / ratio) for one in rounds)
-    return _rate(sum(len(one.emitted) for one in rounds), spent)
+    return rate(sum(len(one.emitted) for one in rounds), spent)
 
 
 def agreed(one: Iteration) -> int:
@@ -201,21 +201,27 @@ def agreed(one: Iteration) -> int:
     tail, drafted = len(one.tree.trunk), one.round.drafted
     if one.round.kept:
         return len(drafted) - one.round.kept
-    # a tree that lost tokens says nothing about those behind them
-    if one.accepted < tail or one.tree.dropped:
+    # a tail that lost tokens says nothing about those behind them
+    if one.accepted < tail or _lost(one):
         return 0
     pairs = list(zip(drafted, one.emitted[tail:], strict=False))
     return next((at for at, (mine, other) in enumerate(pairs) if mine != other), len(pairs))
 
 
+def _lost(one: Iteration) -> int:
+    """Tokens of the tail that the tree refused; what it refused of a guide is not among them."""
+    guides = sum(len(branch.nodes) for branch in one.tree.branches if branch.kind == GUIDE)
+    return one.tree.dropped - max(0, one.retrieval.offered - guides)
+
+
 def _broke(one: Iteration) -> bool:
-    tail, drafted = len(one.tree.trunk), one.round.drafted
-    if one.round.kept or one.accepted < tail:
-        return not one.round.kept
-    guided = one.emitted[tail:]
-    both = min(len(guided), len(drafted))
-    followed = both > 0 and guided[:both] == drafted[:both]
-    return not followed and len(guided) < 2
+    """Whether a draft ended here, with nothing but the target's own token to go on."""
+    if one.round.kept:
+        return False
+    tail = len(one.tree.trunk)
+    mended = one.accepted == tail and len(one.emitted) > tail + 1
+    used_up = 0 < agreed(one) == len(one.round.drafted)
+    return not (mended or used_up)
 
 
 def _side(steps: Sequence[Iteration]) -> SideMetrics:
@@ -243,7 +249,3 @@ def _modelled(one: Iteration, usual: float) -> float:
     phase = "draft" if one.round.schedule == SERIAL else "wait"
     alone = one.ms - one.round.target.ms - one.phases.get(phase, 0.0)
     return max(one.round.target.ms, beside) + max(0.0, alone)
-
-
-def _rate(part: float, whole: float) -> float | None:
-    return part / whole if whole else None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 
 import pytest
 
 import phrasekit as pk
+from phrasekit.decode.prefix import common_prefix
 from phrasekit.errors import NonFiniteLogitsError, TokenizerMismatchError
 from phrasekit.lm import LanguageModel
 from phrasekit.methods import METHODS
 from phrasekit.propose import Datastore
 from phrasekit.trace import faults, load_trace, measure_rounds, save_trace
+from phrasekit.trace.rounds import agreed
 from tests import equality
 from tests.models import PROMPT, VOCABULARY, ScriptedModel, follow, generated, mixing, pair_of
 from tests.runs import wander
@@ -113,6 +116,20 @@ def test_ids_beyond_the_vocabulary_are_dropped():
     run = decode("double", store=store)
     equality.check(run, generated(FAMILY, 60))
     assert sum(inner.tree.dropped for one in run.trace.iterations for inner in one.draft)
+
+
+@pytest.mark.parametrize("gamma", [1, 3])
+@pytest.mark.parametrize("kind", ["noisy", "same"])
+def test_a_guide_that_the_tree_refuses_takes_nothing_from_the_draft_beside_it(kind, gamma):
+    store = Datastore()
+    for token in range(VOCABULARY):
+        store.add([token, VOCABULARY + 7, 3])
+    rounds = decode("double", kind, store=store, knobs=pk.Knobs(gamma=gamma)).trace.iterations
+    assert any(one.tree.dropped and agreed(one) for one in rounds)
+    for before, one in pairwise(rounds):
+        tail = before.round.kept  # all of it, whatever the tree took
+        said = one.emitted[tail:] if one.accepted == tail else ()
+        assert agreed(one) == common_prefix(one.round.drafted, said)
 
 
 @pytest.mark.parametrize("name", ["retrieval", "guide", "rejected"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from phrasekit.trace import (
@@ -15,6 +17,7 @@ from phrasekit.trace import (
 )
 from phrasekit.trace.integrity import faults, iteration_faults
 from phrasekit.trace.records import Branch, ForwardRecord, TreeRecord
+from phrasekit.trace.rounds import agreed
 
 
 def forward(start: float, ms: float) -> ForwardRecord:
@@ -146,6 +149,55 @@ def test_a_guide_that_goes_on_from_a_mistake_is_no_break():
     assert broken((7,), (7, 8), kept=1) == 0
     assert broken((7,), (7,)) == 0  # all of a short draft was right
     assert broken((7,), ()) == 1  # nothing was drafted
+
+
+def lossy(
+    *, trunk: int, guide: int, offered: int, dropped: int, emitted: tuple[int, ...], drafted
+) -> Iteration:
+    """A round whose tree kept `trunk` nodes of the tail and `guide` of the guide, all of them accepted."""
+    size = trunk + guide
+    nodes = tuple(range(size))
+    one = parallel_round(0, 0, schedule="threads", draft=())
+    return replace(
+        one,
+        tree=TreeRecord(
+            tokens=emitted[:size],
+            parents=tuple(range(-1, size - 1)),
+            kinds=("draft",) * trunk + ("guide",) * guide,
+            phrases=(-1,) * size,
+            trunk=nodes[:trunk],
+            branches=(Branch("guide", -1, nodes[trunk:]),) if guide else (),
+            dropped=dropped,
+        ),
+        picks=emitted,
+        path=nodes,
+        emitted=emitted,
+        kinds=("draft",) * trunk + ("guide",) * guide + ("target",),
+        retrieval=RetrievalRecord("context" if offered else "", 1, 2, offered),
+        round=RoundRecord("threads", drafted, ("draft",) * len(drafted), 0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "right", "breaks"),
+    [
+        # the tail's second token was refused: what was drafted stood behind it, not behind the 8
+        (lossy(trunk=1, guide=0, offered=0, dropped=1, emitted=(5, 8), drafted=(8,)), 0, 1),
+        (lossy(trunk=0, guide=0, offered=0, dropped=2, emitted=(8,), drafted=(8, 9)), 0, 1),
+        # the same, and a guide goes on from the first
+        (lossy(trunk=1, guide=1, offered=1, dropped=1, emitted=(5, 8, 9), drafted=(8, 9)), 0, 0),
+        # the tail is whole and only a guide lost tokens, one or all of them
+        (lossy(trunk=1, guide=0, offered=3, dropped=3, emitted=(5, 8), drafted=(8,)), 1, 0),
+        (lossy(trunk=1, guide=1, offered=3, dropped=2, emitted=(5, 8, 9), drafted=(8,)), 1, 0),
+        (lossy(trunk=1, guide=0, offered=3, dropped=3, emitted=(5, 8), drafted=(7,)), 0, 1),
+        # both lost some
+        (lossy(trunk=1, guide=0, offered=3, dropped=4, emitted=(5, 8), drafted=(8,)), 0, 1),
+    ],
+)
+def test_a_tail_that_lost_tokens_says_nothing_about_what_was_drafted_behind_it(one, right, breaks):
+    assert list(iteration_faults(one)) == []
+    assert agreed(one) == right
+    assert measure_rounds(Trace("double", (1, 2, 7), (one, one))).breaks == breaks
 
 
 def test_other_methods_have_no_rounds():
