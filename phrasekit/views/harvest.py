@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from phrasekit.trace.records import SUFFIX, Iteration, Trace
+from phrasekit.trace.records import Iteration, Trace
 from phrasekit.trace.summary import counted
 from phrasekit.trace.visible import token_text, visible
+from phrasekit.views.birth import repaired
 from phrasekit.views.link import run_key
 from phrasekit.views.phrases import Life, lives
 from phrasekit.views.table import Table
@@ -190,18 +191,8 @@ def _told(grown: Grown) -> str:
 
 def _grown(iteration: Iteration, life: Life, texts: Mapping[int, str]) -> Grown:
     told = tuple(token_text(token, texts) for token in life.tokens)
-    return Grown(life, told, _before(iteration, life, texts) if life.source == REJECTED[1] else ())
-
-
-def _before(iteration: Iteration, life: Life, texts: Mapping[int, str]) -> tuple[Token, ...]:
-    """The suffix whose verdicts the phrase is made of."""
-    tree, followers = iteration.tree, life.tokens[1:]
-    for branch in (branch for branch in tree.branches if branch.kind == SUFFIX):
-        verdicts = tuple(iteration.picks[tree.parents[node] + 1] for node in branch.nodes)
-        tokens = tuple(tree.tokens[node] for node in branch.nodes)
-        if verdicts[: len(followers)] == followers != tokens[: len(followers)]:
-            return tuple(node_token(iteration, node, texts) for node in branch.nodes)
-    return ()
+    was = repaired(iteration, life.tokens) if life.source == REJECTED[1] else ()
+    return Grown(life, told, tuple(node_token(iteration, node, texts) for node in was))
 
 
 def others(harvest: Harvest) -> Iterator[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain, repeat
-
 from phrasekit.trace.records import Trace
 from phrasekit.views.escape import escape
 from phrasekit.views.harvest import MOST, Grown, Harvest, HarvestInfo, harvest_info, more, others
-from phrasekit.views.html import Html, chip, chips, lead, plain
+from phrasekit.views.html import Html, chip, chips, lead, plain, ribbon
 from phrasekit.views.link import opens
 from phrasekit.views.tokens import KEPT, LATE, MARKS, Token, source_name
 from phrasekit.views.view import View
@@ -71,13 +69,9 @@ def _fate(grown: Grown, key: str) -> str:
 def _phrase(grown: Grown, key: str) -> str:
     """Key and ribbon; the ribbon is underlined where tokens of it entered the text."""
     verdict = KEPT if grown.life.kept else "idle"
-    ribbon = "".join(
-        f'<span class="pk-t phrase {joint} {verdict}">{plain(text, "pk-in")}</span>'
-        for joint, text in zip(chain(["pk-first"], repeat("pk-cont")), grown.texts[1:], strict=False)
-    )
     source = escape(source_name(grown.life.source), keep=40)
     was = f'{chips(grown.was)}<span class="pk-arrow">became</span>' if grown.was else ""
     return (
-        f'<li>{plain(grown.texts[0])}<span class="pk-arrow">→</span>{was}{ribbon} '
+        f'<li>{plain(grown.texts[0])}<span class="pk-arrow">→</span>{was}{ribbon(grown.texts[1:], verdict)} '
         f'<span class="pk-note">{source}: {_fate(grown, key)}</span></li>'
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, repeat
 from pathlib import Path
 
 from phrasekit.views.escape import escape
@@ -110,6 +111,15 @@ def plain(text: str, cls: str = "pk-key") -> str:
         for part in _PARTS.findall(text)
     )
     return f'<span class="{cls}">{marked or "&nbsp;"}</span>'
+
+
+def ribbon(texts: Iterable[str], verdict: str = KEPT) -> str:
+    """A phrase that stands for itself: what follows its key, underlined where it was kept."""
+    joints = chain(["pk-first"], repeat("pk-cont"))
+    return "".join(
+        f'<span class="pk-t phrase {joint} {verdict}">{plain(text, "pk-in")}</span>'
+        for joint, text in zip(joints, texts, strict=False)
+    )
 
 
 def _spaces(count: int) -> str:

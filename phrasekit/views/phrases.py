@@ -15,14 +15,22 @@ class Use:
     Attributes:
         iteration: 0-based number.
         position: of its first token.
-        proposed: its tokens in what the target verified.
-        kept: of them, those that entered the text.
+        nodes: its tokens in the tree that the target verified.
+        kept: how many of them, from the first on, entered the text.
+        kind: what its tokens were there, one of `phrasekit.trace.records.KINDS`: PHRASE in the draft,
+            SUFFIX behind it.
     """
 
     iteration: int
     position: int
-    proposed: int
+    nodes: tuple[int, ...]
     kept: int
+    kind: str
+
+    @property
+    def proposed(self) -> int:
+        """How many of its tokens the target verified."""
+        return len(self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +140,7 @@ def _uses(iteration: Iteration) -> Iterator[tuple[int, Use]]:
     tree = iteration.tree
     kept = set(iteration.path[: len(iteration.emitted)])
     for phrase, nodes in _runs(tree.phrases, tree.trunk):
-        yield phrase, _use(iteration, nodes, kept)
+        yield phrase, _use(iteration, nodes, kept, tree.kinds[nodes[0]])
     last = iteration.path[-1] if iteration.path else -1
     taken = False
     for branch in tree.branches:
@@ -140,13 +148,13 @@ def _uses(iteration: Iteration) -> Iterator[tuple[int, Use]]:
             continue
         wins = not taken and last in branch.nodes
         taken = taken or wins
-        yield branch.phrase, _use(iteration, branch.nodes, kept if wins else set())
+        yield branch.phrase, _use(iteration, branch.nodes, kept if wins else set(), branch.kind)
 
 
-def _use(iteration: Iteration, nodes: tuple[int, ...], kept: set[int]) -> Use:
+def _use(iteration: Iteration, nodes: tuple[int, ...], kept: set[int], kind: str) -> Use:
     tree = iteration.tree
     won = sum(node in kept and tree.phrases[node] >= 0 for node in nodes)
-    return Use(iteration.index, iteration.position + tree.depth(nodes[0]) - 1, len(nodes), won)
+    return Use(iteration.index, iteration.position + tree.depth(nodes[0]) - 1, nodes, won, kind)
 
 
 def _runs(phrases: tuple[int, ...], trunk: Iterable[int]) -> Iterator[tuple[int, tuple[int, ...]]]:

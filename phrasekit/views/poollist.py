@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import chain, repeat
-
 from phrasekit.trace.summary import counted
 from phrasekit.views.escape import escape
-from phrasekit.views.html import Html, lead, plain
+from phrasekit.views.html import Html, lead, plain, ribbon
 from phrasekit.views.link import opens
 from phrasekit.views.phrases import Use
 from phrasekit.views.pool import Phrase, PoolInfo
@@ -23,17 +21,13 @@ def draw_pool_list(info: PoolInfo, theme: str = "auto") -> Html:  # noqa: ARG001
 
 
 def _phrase(info: PoolInfo, phrase: Phrase, most: int) -> str:
-    ribbon = "".join(
-        f'<span class="pk-t phrase {joint} kept">{plain(text, "pk-in")}</span>'
-        for joint, text in zip(chain(["pk-first"], repeat("pk-cont")), phrase.followers, strict=False)
-    )
     life = phrase.life
     bar = f'<span class="pk-bar" style="width:{6 * 16 * life.kept // most}px"></span>'
     uses = "".join(f"<li>{_use(info, use)}</li>" for use in life.wins[:NAMED])
     left = len(life.wins) - NAMED
     more = f"<li>and {left} more</li>" if left > 0 else ""
     return (
-        f'<details><summary>{plain(phrase.key)}<span class="pk-arrow">→</span>{ribbon}'
+        f'<details><summary>{plain(phrase.key)}<span class="pk-arrow">→</span>{ribbon(phrase.followers)}'
         f'<span class="pk-kept">{bar}{counted(life.kept, "token")} kept, '
         f"{escape(source_name(life.source), keep=40)}</span></summary>"
         f'<ul class="pk-list">{uses}{more}</ul></details>'

@@ -271,7 +271,7 @@ def test_matches_agree_with_the_metrics(trace):
 def test_life_of_a_phrase_from_the_rejected_tail(harvested):
     life = next(life for life in lives(harvested) if life.id == 8)
     assert (life.source, life.born, life.tries, life.evicted) == ("discarded", 0, (1,), -1)
-    assert life.uses == (Use(iteration=1, position=3, proposed=2, kept=2),)
+    assert life.uses == (Use(iteration=1, position=3, nodes=(0, 1), kept=2, kind="suffix"),)
     assert life.kept == 2
 
 
@@ -286,8 +286,9 @@ def test_phrases_in_the_draft_count_as_used(story):
     first = story.iterations[0]
     tree = replace(first.tree, kinds=("phrase", "phrase", "phrase"), phrases=(4, 4, 9))
     found = {life.id: life for life in lives(replace(story, iterations=(replace(first, tree=tree),)))}
-    assert found[4].uses == (Use(0, 2, 2, 2),)
-    assert found[9].uses == (Use(0, 4, 1, 0),)
+    assert found[4].uses == (Use(0, 2, (0, 1), 2, "phrase"),)
+    assert found[9].uses == (Use(0, 4, (2,), 0, "phrase"),)
+    assert (found[4].uses[0].proposed, found[9].uses[0].proposed) == (2, 1)
 
 
 @settings(max_examples=25)
