@@ -13,7 +13,7 @@ from phrasekit.errors import TokenizerMismatchError
 from phrasekit.lm import Pair, TextStream
 from phrasekit.lm.processors import processors_of
 from phrasekit.methods import Method, Parts, knobs_of, method_of
-from phrasekit.parallel import ParallelDecoder, check_schedule
+from phrasekit.parallel import ParallelDecoder
 from phrasekit.pool import PhrasePool
 from phrasekit.propose import Corpus, Datastore, Store
 from phrasekit.trace import Iteration, Trace
@@ -220,7 +220,8 @@ def decoder(
     limits = Limits(max_new_tokens=max_new_tokens, eos=pair.eos, stop=_stops(stop))
     if limits.stop and pair.tokenizer is None:
         raise ValueError("stop strings need a tokenizer, but this pair has none; use eos token ids instead")
-    _check_lanes(chosen, pair, settings, schedule)
+    devices = [model.device for model in (pair.target, pair.draft) if model is not None]
+    chosen.check_lanes(settings, schedule, *devices)
     ids = _encode(pair, prompt)
     extra = _check_store(pair, store, ids)
     phrases = pool if pool is not None and chosen.history else PhrasePool()
@@ -305,17 +306,6 @@ def generate(
             stream(decoding.text[shown:])
             shown = len(decoding.text)
     return decoding.result()
-
-
-def _check_lanes(method: Method, pair: Pair, sampling: Sampling, schedule: str) -> None:
-    """Refuse what the lanes of a parallel method cannot do; other methods have none."""
-    devices = [model.device for model in (pair.target, pair.draft) if model is not None]
-    check_schedule(schedule, *(devices if method.beside else ()))
-    if method.beside and not sampling.greedy and sampling.rule != "match":
-        raise ValueError(
-            f"method {method.name!r} judges by the rule 'match', but rule={sampling.rule!r} was given; "
-            "take method 'speculative' for the rejection rule"
-        )
 
 
 def _check_store(pair: Pair, store: Store | None, prompt: Sequence[int]) -> dict[str, object]:

@@ -8,7 +8,7 @@ of the model itself differ by, measured in the same run without any of our code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import torch
@@ -16,8 +16,10 @@ import torch
 from phrasekit.api import generate
 from phrasekit.lm import Pair
 from phrasekit.lm.control import block_logits, stepwise_logits
-from phrasekit.methods import method_of, runnable
+from phrasekit.methods import runnable, tuned
 from phrasekit.pool import PhrasePool
+from phrasekit.propose import Store
+from phrasekit.trace.records import SERIAL
 
 ULPS = 8  # e counts up to this many units in the last place at the largest logit
 
@@ -110,6 +112,9 @@ def check(
     *,
     methods: Sequence[str] | None = None,
     max_new_tokens: int = 64,
+    changes: Mapping[str, object] | None = None,
+    store: Store | None = None,
+    schedule: str = SERIAL,
     progress: Callable[[str, int], None] | None = None,
 ) -> Report:
     """Compare every method with plain greedy decoding on this pair.
@@ -119,16 +124,20 @@ def check(
         prompts: texts or token ids.
         methods: names; None takes all that the pair can run.
         max_new_tokens: tokens a run.
+        changes: of the knobs that each method has on this pair.
+        store: texts to retrieve from.
+        schedule: when the lanes of a parallel method run.
         progress: called with (method, prompt index) before every run.
 
     Raises:
-        ValueError: no prompt, or a method that the pair cannot run.
+        ValueError: no prompt, no method or one that the pair cannot run, a knob outside its bounds.
     """
     if not prompts:
         raise ValueError("a check needs at least one prompt, but got none")
     names = tuple(methods) if methods is not None else _runnable(pair)
-    for name in names:
-        method_of(name, pair)
+    if not names:
+        raise ValueError("a check needs at least one method, but got none; leave methods out for all")
+    knobs = {name: tuned(name, pair, changes or {}) for name in names}
     ids = [pair.encode(prompt) if isinstance(prompt, str) else list(prompt) for prompt in prompts]
     plain = [generate(pair, prompt, method="vanilla", max_new_tokens=max_new_tokens).tokens for prompt in ids]
     error = max(_control(pair, prompt, tokens) for prompt, tokens in zip(ids, plain, strict=True))
@@ -139,7 +148,16 @@ def check(
         for index, (prompt, expected) in enumerate(zip(ids, plain, strict=True)):
             if progress is not None:
                 progress(name, index)
-            tokens = generate(pair, prompt, method=name, max_new_tokens=max_new_tokens, pool=pool).tokens
+            tokens = generate(
+                pair,
+                prompt,
+                method=name,
+                knobs=knobs[name],
+                max_new_tokens=max_new_tokens,
+                pool=pool,
+                store=store,
+                schedule=schedule,
+            ).tokens
             total += len(tokens)
             identical += tokens == expected
             if tokens != expected:

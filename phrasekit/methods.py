@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from phrasekit.decode import Decoder, Knobs, Limits, Picker, Proposer
+import torch
+
+from phrasekit.decode import Decoder, Knobs, Limits, Picker, Proposer, Sampling
 from phrasekit.decode.decoder import Watcher
 from phrasekit.lm import LanguageModel, Pair
-from phrasekit.parallel import Drafter, ParallelDecoder, Tail, schedule_of
+from phrasekit.parallel import Drafter, ParallelDecoder, Tail, check_schedule, schedule_of
 from phrasekit.pool import PhrasePool, PoolJournal
 from phrasekit.propose import (
     Corpus,
@@ -149,6 +151,19 @@ class Method:
             schedule=schedule_of(parts.schedule, target=target.device, draft=_draft(parts).device),
             rejected=parts.rejected if self.retrieves else None,
         )
+
+    def check_lanes(self, sampling: Sampling, schedule: str, *devices: torch.device) -> None:
+        """Refuse what the lanes of a parallel method cannot do; other methods have none.
+
+        Raises:
+            ValueError: an unknown schedule, or a schedule or rule that this method cannot run by.
+        """
+        check_schedule(schedule, *(devices if self.beside else ()))
+        if self.beside and not sampling.greedy and sampling.rule != "match":
+            raise ValueError(
+                f"method {self.name!r} judges by the rule 'match', but rule={sampling.rule!r} was given; "
+                "take method 'speculative' for the rejection rule"
+            )
 
     def settle(self, knobs: Knobs) -> Knobs:
         """The knobs with this method's fixed ones in place."""
@@ -344,19 +359,47 @@ METHODS: Mapping[str, Method] = {
 }
 
 
+def named(name: str) -> Method:
+    """The method of this name.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    if name not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
+    return METHODS[name]
+
+
 def method_of(name: str, pair: Pair) -> Method:
     """The method of this name, checked against the pair.
 
     Raises:
         ValueError: an unknown name, or a method that needs a draft model the pair lacks.
     """
-    if name not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
-    method = METHODS[name]
-    if method.drafts and pair.draft is None:
+    return _with_draft(named(name), drafting=pair.draft is not None)
+
+
+def check_methods(names: Iterable[str], *, drafting: bool, store: Store | None = None) -> None:
+    """Refuse, before a model loads, methods that could not run.
+
+    Args:
+        names: of methods.
+        drafting: whether there will be a draft model.
+        store: texts to retrieve from.
+
+    Raises:
+        ValueError: an unknown name, or a method without its draft model or its corpus.
+    """
+    for name in names:
+        if _with_draft(named(name), drafting=drafting).corpus:
+            corpus_for(name, store)
+
+
+def _with_draft(method: Method, *, drafting: bool) -> Method:
+    if method.drafts and not drafting:
         raise ValueError(
-            f"method {name!r} needs a draft model, but the pair has none; load_pair(target, draft) or take "
-            "'prompt_lookup' or 'lookahead'"
+            f"method {method.name!r} needs a draft model, but only a target was given; name one with --draft "
+            "or load_pair(target, draft), or take prompt_lookup or lookahead"
         )
     return method
 
@@ -367,6 +410,16 @@ def runnable(pair: Pair | None) -> tuple[str, ...]:
     return tuple(
         name for name, method in METHODS.items() if (drafts or not method.drafts) and not method.corpus
     )
+
+
+def tuned(name: str, pair: Pair, changes: Mapping[str, Any]) -> Knobs:
+    """The knobs that a method has on this pair where nobody gives any, with some changed.
+
+    Raises:
+        ValueError: see `method_of`, an unknown knob, or a value outside its bounds.
+    """
+    method = method_of(name, pair)
+    return method.settle(knobs_of(method, pair, None).but(**changes))
 
 
 def knobs_of(method: Method, pair: Pair, knobs: Knobs | None) -> Knobs:

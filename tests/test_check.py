@@ -50,3 +50,9 @@ def test_the_control_agrees_with_itself(pair: pk.Pair) -> None:
 def test_no_prompt_is_refused(pair: pk.Pair) -> None:
     with pytest.raises(ValueError, match="at least one prompt"):
         check(pair, [])
+
+
+def test_no_method_is_refused(pair: pk.Pair) -> None:
+    """A report on nothing would call it exact."""
+    with pytest.raises(ValueError, match="at least one method"):
+        check(pair, PROMPTS, methods=[])

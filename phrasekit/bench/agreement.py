@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from phrasekit.api import generate
 from phrasekit.bench.prompts import Task
 from phrasekit.lm import LanguageModel, Pair
-from phrasekit.methods import knobs_of, method_of
+from phrasekit.methods import tuned
 from phrasekit.trace import Metrics, Trace, measure
 
 
@@ -85,15 +85,14 @@ def measure_agreement(
     Raises:
         ValueError: the pair has no draft model.
     """
-    draft = pair.draft
-    method = method_of("speculative", pair)  # refuses a pair without a draft
-    knobs = knobs_of(method, pair, None).but(gamma=gamma)
+    draft, method = pair.draft, "speculative"
+    knobs = tuned(method, pair, {"gamma": gamma})  # refuses a pair without a draft
     traces: list[Trace] = []
     positions = agreeing = 0
     partial = False
     try:
         for task in tasks:
-            run = generate(pair, task.ids, method=method.name, knobs=knobs, max_new_tokens=max_new_tokens)
+            run = generate(pair, task.ids, method=method, knobs=knobs, max_new_tokens=max_new_tokens)
             if draft is not None:
                 agreeing += agreeing_positions(draft, task.ids, run.tokens)
             positions += len(run.tokens)

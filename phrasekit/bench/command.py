@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from phrasekit.bench.models import MODELS, Models, with_models
 from phrasekit.bench.options import (
     KNOBS,
-    MODELS,
     OUTPUT,
     STORE,
     WORK,
     check_families,
-    check_folder,
     open_store,
     options,
     read_grid,
     read_knobs,
     read_suite,
     split,
-    with_pair,
 )
+from phrasekit.bench.outputs import FILE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from phrasekit.bench.report import Report
     from phrasekit.bench.runner import Progress
     from phrasekit.lm import Pair
@@ -50,10 +50,8 @@ FAILED = 1
 )
 @KNOBS
 @options(STORE)
-@click.option(
-    "--spec-bench", type=click.Path(dir_okay=False), help="Write Spec-Bench answers, one file each."
-)
-@options(OUTPUT)
+@click.option("--spec-bench", type=FILE, help="Write Spec-Bench answers, one file each.")
+@OUTPUT
 @click.option("--list", "listed", is_flag=True, help="Say which families, methods and peers there are.")
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> None:
@@ -81,11 +79,11 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 bench = command
 
 
-@with_pair
+@with_models
 def _bench(
     ctx: click.Context,
     *,
-    pair: Callable[[], Pair],
+    models: Models,
     methods: str | None,
     peers: str | None,
     inference: bool,
@@ -94,8 +92,8 @@ def _bench(
     store_file: str | None,
     allow_seen: bool,
     schedule: str,
-    json_file: str | None,
-    spec_bench: str | None,
+    json_file: Path | None,
+    spec_bench: Path | None,
     listed: bool,
     **given: Any,
 ) -> None:
@@ -107,8 +105,6 @@ def _bench(
     from phrasekit.bench.entrants import Entrants, check_seen
     from phrasekit.methods import runnable
 
-    if spec_bench is not None:
-        check_folder(spec_bench)
     suite = read_suite(given)
     check_families(suite.families)
     entrants = Entrants(
@@ -119,17 +115,17 @@ def _bench(
         inference=inference,
         schedule=schedule,
     )
-    entrants.check()
     store = open_store(store_file)
-    models = pair()
-    tasks = (task for family in suite.families for task in suite.tasks(models, family)[0])
+    entrants.check(models, store)
+    pair = models.load()
+    tasks = (task for family in suite.families for task in suite.tasks(pair, family)[0])
     seen = check_seen(store, tasks, file=store_file, allowed=allow_seen)
-    contenders = entrants.contenders(models, max_new_tokens=suite.max_new_tokens, store=store)
+    contenders = entrants.contenders(pair, max_new_tokens=suite.max_new_tokens, store=store)
     settings = asdict(suite) | asdict(entrants) | {"store": store_file, "store_saw": seen}
     with bar(suite.generations(contenders)) as progress:
-        report = suite.run(models, contenders, settings=settings, progress=progress)
+        report = suite.run(pair, contenders, settings=settings, progress=progress)
     terminal().print(draw_report(report))
-    _write(report, models, json_file, spec_bench)
+    _write(report, pair, json_file, spec_bench)
     ctx.exit(_status(report))
 
 
@@ -140,18 +136,18 @@ def _bench(
     "--grid", multiple=True, required=True, metavar="NAME=V1,V2", help="Values of a knob; may be repeated."
 )
 @KNOBS
-@options(OUTPUT)
+@OUTPUT
 @click.pass_context
-@with_pair
+@with_models
 def sweep(
     ctx: click.Context,
     *,
-    pair: Callable[[], Pair],
+    models: Models,
     method: str,
     grid: Sequence[str],
     knobs: Sequence[str],
     fresh_pool: bool,
-    json_file: str | None,
+    json_file: Path | None,
     **given: Any,
 ) -> None:
     """Try every combination of knob values against plain decoding, alternating.
@@ -159,16 +155,17 @@ def sweep(
     phrasekit bench sweep --grid gamma=3,4,5,6 --grid guesses=0,2,4
     """
     from phrasekit.bench.entrants import Entrants
-    from phrasekit.bench.sweep import grid_contenders
+    from phrasekit.bench.sweep import grid_contenders, points
     from phrasekit.bench.table import draw_sweep, terminal
 
     suite = read_suite(given, recording=False)
     check_families(suite.families)
     values, changes = read_grid(grid), read_knobs(knobs)
-    Entrants(methods=[method], knobs=changes).check()
-    models = pair()
+    Entrants(methods=[method], knobs=changes).check(models)
+    points(values)
+    pair = models.load()
     contenders = grid_contenders(
-        models,
+        pair,
         method,
         values,
         knobs={**changes.get("", {}), **changes.get(method, {})},
@@ -177,10 +174,10 @@ def sweep(
     )
     settings = asdict(suite) | {"method": method, "grid": values, "knobs": changes, "fresh_pool": fresh_pool}
     with bar(suite.generations(contenders)) as progress:
-        report = suite.run(models, contenders, settings=settings, progress=progress)
+        report = suite.run(pair, contenders, settings=settings, progress=progress)
     for family in report.families:
         terminal().print(draw_sweep(family))
-    _write(report, models, json_file, None)
+    _write(report, pair, json_file, None)
     ctx.exit(_status(report))
 
 
@@ -192,20 +189,20 @@ def sweep(
 @click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Limit.")
 @click.option("--gamma", type=click.IntRange(1), default=4, show_default=True, help="Draft length γ.")
 @click.option("--chat", is_flag=True, help="Put prompts through the model's chat template.")
-@options(OUTPUT)
+@OUTPUT
 @click.pass_context
-@with_pair
+@with_models
 def agreement(
     ctx: click.Context,
     *,
-    pair: Callable[[], Pair],
+    models: Models,
     family: str,
     prompts: int,
     offset: int,
     max_new_tokens: int,
     gamma: int,
     chat: bool,
-    json_file: str | None,
+    json_file: Path | None,
 ) -> None:
     """Say how often draft and target agree, on the target's own greedy output."""
     from phrasekit.bench.agreement import measure_agreement
@@ -213,19 +210,20 @@ def agreement(
     from phrasekit.bench.files import write_json
     from phrasekit.bench.prompts import encode, load_prompts
     from phrasekit.bench.table import terminal
+    from phrasekit.decode import Knobs
 
     found = load_prompts(family, count=prompts, offset=offset)
-    models = pair()
-    tasks = encode(models, found, max_new_tokens=max_new_tokens, chat=chat)
+    models.need_draft("agreement")
+    Knobs(gamma=gamma)
+    pair = models.load()
+    tasks = encode(pair, found, max_new_tokens=max_new_tokens, chat=chat)
     with bar(len(tasks)) as progress:
-        result = measure_agreement(
-            models, tasks, gamma=gamma, max_new_tokens=max_new_tokens, progress=progress
-        )
+        result = measure_agreement(pair, tasks, gamma=gamma, max_new_tokens=max_new_tokens, progress=progress)
     terminal().print(str(result))
     if json_file is not None:
         settings = {"family": family, "prompts": prompts, "offset": offset, "max_new_tokens": max_new_tokens}
-        document = {"environment": environment(models), "settings": settings, **result.as_dict()}
-        write_json(document, Path(json_file))
+        document = {"environment": environment(pair), "settings": settings, **result.as_dict()}
+        write_json(document, json_file)
     ctx.exit(INTERRUPTED if result.partial else 0)
 
 
@@ -250,18 +248,18 @@ def bar(total: int | None) -> Iterator[Progress]:
         yield advance
 
 
-def _write(report: Report, pair: Pair, json_file: str | None, spec_bench: str | None) -> None:
+def _write(report: Report, pair: Pair, json_file: Path | None, spec_bench: Path | None) -> None:
     from phrasekit.bench.files import write_json, write_spec_bench
 
     if json_file is not None:
-        write_json(report.as_dict(), Path(json_file))
+        write_json(report.as_dict(), json_file)
     if spec_bench is not None:
         tokenizer = pair.tokenizer
 
         def decode(ids: Sequence[int]) -> str:
             return "" if tokenizer is None else str(tokenizer.decode(list(ids), skip_special_tokens=True))
 
-        write_spec_bench(report, Path(spec_bench), decode=decode)
+        write_spec_bench(report, spec_bench, decode=decode)
 
 
 def _status(report: Report) -> int:

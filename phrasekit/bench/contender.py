@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from phrasekit.api import Decoding, decoder
-from phrasekit.decode import Knobs
 from phrasekit.lm import Pair
-from phrasekit.methods import knobs_of, method_of
+from phrasekit.methods import method_of, tuned
 from phrasekit.pool import PhrasePool
 from phrasekit.propose import Store
 from phrasekit.trace import Iteration, Trace
@@ -104,7 +103,7 @@ class OwnMethod:
         chosen = method_of(method, pair)
         self.name = name or method
         self.family = method
-        self.knobs: Knobs = chosen.settle(knobs_of(chosen, pair, None).but(**(knobs or {})))
+        self.knobs = tuned(method, pair, knobs or {})
         self.settings = {"method": method, "knobs": self.knobs.as_dict(), "fresh_pool": fresh_pool}
         if chosen.beside is not None:
             self.settings["schedule"] = schedule

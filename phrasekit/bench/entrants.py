@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from phrasekit.bench.contender import Contender, OwnMethod
+from phrasekit.bench.models import Models
 from phrasekit.bench.peers import build_peers, check_peers, installed_peers
 from phrasekit.bench.prompts import Task
 from phrasekit.bench.standings import PLAIN
 from phrasekit.decode import Knobs
 from phrasekit.lm import Pair
-from phrasekit.methods import METHODS, runnable
+from phrasekit.lm.load import check_device
+from phrasekit.methods import METHODS, check_methods, named, runnable
+from phrasekit.parallel import check_schedule
 from phrasekit.propose import Corpus, Store
 from phrasekit.trace.records import SERIAL
 
@@ -36,17 +41,22 @@ class Entrants:
     inference: bool = True
     schedule: str = SERIAL
 
-    def check(self) -> None:
-        """Refuse what can be refused without a model.
+    def check(self, models: Models, store: Store | None = None) -> None:
+        """Refuse what can be refused before the models load.
 
         Raises:
-            ValueError: an unknown method, peer or knob, or a knob outside its bounds.
+            ValueError: an unknown method, peer or knob, a knob outside its bounds, a method or peer without
+                its draft model or corpus, or a device that there is not or that the schedule cannot use.
             ImportError: a peer that is not installed.
         """
-        check_methods([*self.methods, *(name for name in self.knobs if name)])
-        check_peers(self.peers or ())
-        for changes in self.knobs.values():
+        check_methods(self.methods, drafting=models.drafting, store=store)
+        check_peers(self.peers or (), drafting=models.drafting)
+        for method, changes in self.knobs.items():
             Knobs().but(**changes)
+            if method:
+                named(method)
+        check_device(models.device)
+        check_schedule(self.schedule, torch.device(models.device))
 
     def contenders(self, pair: Pair, *, max_new_tokens: int, store: Store | None = None) -> list[Contender]:
         """Everybody, peers first.
@@ -96,17 +106,6 @@ def check_seen(store: Store | None, tasks: Iterable[Task], *, file: str | None, 
             f"prompts ({', '.join(seen[:3])}); build it from others, or say --allow-seen"
         )
     return seen
-
-
-def check_methods(names: Iterable[str]) -> None:
-    """Refuse names that no method has.
-
-    Raises:
-        ValueError: an unknown name.
-    """
-    for name in names:
-        if name not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
 
 
 def default_methods(pair: Pair, store: Store | None = None) -> tuple[str, ...]:

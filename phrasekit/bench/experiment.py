@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from phrasekit.bench.command import FAILED, INTERRUPTED, bar
-from phrasekit.bench.options import (
-    CLOCK,
-    KNOBS,
-    MODELS,
-    STORE,
-    check_families,
-    open_store,
-    options,
-    read_knobs,
-    with_pair,
-)
+from phrasekit.bench.models import MODELS, Models, with_models
+from phrasekit.bench.options import CLOCK, KNOBS, STORE, check_families, open_store, options, read_knobs
+from phrasekit.bench.outputs import FOLDER
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from phrasekit.bench.experiments import Findings
     from phrasekit.lm import Pair
 
@@ -38,16 +31,14 @@ NAMES = ("ceiling", "ablation", "depth", "rounds", "rejected")  # a test holds t
 @CLOCK
 @KNOBS
 @options(STORE)
-@click.option(
-    "--out", type=click.Path(file_okay=False), help="Write table.json and every point's trace here."
-)
+@click.option("--out", type=FOLDER, help="Write table.json and every point's trace here.")
 @click.pass_context
-@with_pair
+@with_models
 def command(
     ctx: click.Context,
     *,
     name: str,
-    pair: Callable[[], Pair],
+    models: Models,
     family: str,
     prompts: int,
     max_new_tokens: int,
@@ -57,7 +48,7 @@ def command(
     store_file: str | None,
     allow_seen: bool,
     schedule: str,
-    out: str | None,
+    out: Path | None,
 ) -> None:
     """Run an experiment of the DOUBLE paper on this pair.
 
@@ -67,7 +58,7 @@ def command(
 
     Every point races plain decoding in alternation; its tokens must be the same.
     """
-    from phrasekit.bench.entrants import check_seen
+    from phrasekit.bench.entrants import Entrants, check_seen
     from phrasekit.bench.experiments import EXPERIMENTS, Ground, run_experiment
     from phrasekit.bench.experimenttable import draw_findings
     from phrasekit.bench.prompts import encode, load_prompts
@@ -75,18 +66,20 @@ def command(
     from phrasekit.propose import Corpus
 
     check_families([family])
-    changes = read_knobs(knobs).get("", {})
+    changes = _changes(knobs)
     store = open_store(store_file)
     if isinstance(store, Corpus):
         raise ValueError(f"these methods retrieve from a datastore, but {store_file} is a corpus")
     experiment = EXPERIMENTS[name]
     found = load_prompts(family, count=prompts + 1 + experiment.warms)
-    models = pair()
-    tasks = list(encode(models, found, max_new_tokens=max_new_tokens, chat=False))
+    models.need_draft("an experiment")
+    Entrants(knobs={"": changes}, schedule=schedule).check(models)
+    pair = models.load()
+    tasks = list(encode(pair, found, max_new_tokens=max_new_tokens, chat=False))
     counted, warmup, others = tasks[:prompts], tasks[prompts : prompts + 1], tasks[prompts + 1 :]
     check_seen(store, counted, file=store_file, allowed=allow_seen)
     ground = Ground(
-        pair=models,
+        pair=pair,
         tasks=counted,
         others=others,
         max_new_tokens=max_new_tokens,
@@ -107,11 +100,25 @@ def command(
             "clock": clock,
             "knobs": changes,
         }
-        _write(
-            findings, models, Path(out), settings | {"max_new_tokens": max_new_tokens, "store": store_file}
-        )
+        _write(findings, pair, out, settings | {"max_new_tokens": max_new_tokens, "store": store_file})
     wrong = findings.failures or not all(result.identical for result in findings.results)
     ctx.exit(INTERRUPTED if findings.partial else FAILED if wrong else 0)
+
+
+def _changes(knobs: Sequence[str]) -> dict[str, object]:
+    """Changes of knobs that hold at every point.
+
+    Raises:
+        ValueError: one for a single method.
+    """
+    changes = read_knobs(knobs)
+    shared = changes.pop("", {})
+    if changes:
+        raise ValueError(
+            f"knobs of an experiment hold for every method, but got some for {', '.join(changes)}; write "
+            "gamma=5"
+        )
+    return shared
 
 
 def _write(findings: Findings, pair: Pair, folder: Path, settings: dict[str, Any]) -> None:

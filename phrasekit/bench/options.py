@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasekit.bench.models import Command
+from phrasekit.bench.outputs import FILE
+
 if TYPE_CHECKING:
     from phrasekit.bench.suite import Suite
-    from phrasekit.lm import Pair
     from phrasekit.propose import Store
 
 SWITCH = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
-Command = Callable[..., Any]
-
-MODELS = (
-    click.option("--target", help="Hub name, folder or GGUF file.  [the embedded pair]"),
-    click.option("--draft", help="The same for the draft model; it must share the tokenizer."),
-    click.option("--device", default="cpu", show_default=True, help="Such as cpu, cuda or cuda:1."),
-    click.option("--dtype", help="Such as bfloat16.  [float32 on a CPU, the checkpoint's own elsewhere]"),
-    click.option(
-        "--threads", type=click.IntRange(1), default=2, show_default=True, help="Threads for torch on a CPU."
-    ),
-)
 CLOCK = click.option(
     "--clock",
     type=click.Choice(("wall", "cpu")),
@@ -73,12 +62,7 @@ STORE = (
         help="When draft and target of a parallel method run.",
     ),
 )
-OUTPUT = (
-    click.option(
-        "--json", "json_file", type=click.Path(dir_okay=False), help="Write everything to this file."
-    ),
-)
-_MODEL_NAMES = ("target", "draft", "device", "dtype")
+OUTPUT = click.option("--json", "json_file", type=FILE, help="Write everything to this file.")
 KNOBS = click.option(
     "--knobs",
     "-k",
@@ -97,20 +81,6 @@ def options(*groups: Sequence[Callable[[Command], Command]]) -> Callable[[Comman
         return command
 
     return decorate
-
-
-def with_pair(command: Command) -> Command:
-    """Load the models that the options name; the command gets `pair`."""
-
-    @wraps(command)
-    def run(*args: Any, **given: Any) -> Any:
-        if (file := given.get("json_file")) is not None:
-            check_folder(file)
-        models = {name: given.pop(name) for name in _MODEL_NAMES}
-        threads = given.pop("threads")
-        return command(*args, pair=lambda: _load(models, threads), **given)
-
-    return run
 
 
 def read_knobs(changes: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -195,23 +165,3 @@ def open_store(file: str | None) -> Store | None:
     from phrasekit.propose import load_store
 
     return None if file is None else load_store(file, fingerprint=None)
-
-
-def check_folder(name: str) -> None:
-    """Refuse a file to write whose folder is missing, before anything runs."""
-    folder = Path(name).parent
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"a file to write needs an existing folder, but {name!r} has none; make it first"
-        )
-
-
-def _load(models: Mapping[str, Any], threads: int) -> Pair:
-    import torch
-
-    from phrasekit.lm import load_pair
-    from phrasekit.lm.load import quiet
-
-    quiet()
-    torch.set_num_threads(threads)
-    return load_pair(**models)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 
 from phrasekit.bench.contender import Contender, OwnMethod
 from phrasekit.bench.standings import PLAIN
+from phrasekit.decode import Knobs
 from phrasekit.lm import Pair
 
 MOST_POINTS = 256
@@ -32,17 +34,10 @@ def grid_contenders(
         fresh_pool: an empty pool for every prompt.
 
     Raises:
-        ValueError: an empty grid, too many points, an unknown knob or a value outside its bounds.
+        ValueError: a method that the pair cannot run, or see `points`.
     """
-    if not grid or not all(grid.values()):
-        raise ValueError(
-            "a sweep needs at least one knob with values, but got none; write --grid gamma=3,4,5"
-        )
-    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    if len(points) > MOST_POINTS:
-        raise ValueError(f"a grid must have at most {MOST_POINTS} points, but this one has {len(points)}")
     contenders: list[Contender] = [OwnMethod(pair, PLAIN, max_new_tokens=max_new_tokens)]
-    for point in points:
+    for point in points(grid):
         name = " ".join(f"{knob}={value}" for knob, value in point.items())
         contenders.append(
             OwnMethod(
@@ -55,3 +50,22 @@ def grid_contenders(
             )
         )
     return contenders
+
+
+def points(grid: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
+    """Every combination of the grid's values.
+
+    Raises:
+        ValueError: an empty grid, too many points, an unknown knob or a value outside its bounds.
+    """
+    if not grid or not all(grid.values()):
+        raise ValueError(
+            "a sweep needs at least one knob with values, but got none; write --grid gamma=3,4,5"
+        )
+    for knob, values in grid.items():
+        for value in values:
+            Knobs().but(**{knob: value})
+    count = prod(map(len, grid.values()))
+    if count > MOST_POINTS:
+        raise ValueError(f"a grid must have at most {MOST_POINTS} points, but this one has {count}")
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]

@@ -10,17 +10,20 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from phrasekit.cli.files import writable
+from phrasekit.bench.options import OUTPUT, split
 from phrasekit.cli.prompts import Prompt, prompt_options
-from phrasekit.cli.request import Request, request_options
+from phrasekit.cli.request import SETTINGS, Request, request_options
 from phrasekit.cli.terminal import out, say, working
 from phrasekit.trace.visible import visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from phrasekit.check import Report
     from phrasekit.lm import Pair
 
 NOT_EXACT = 1  # exit status, for CI
+_UNUSED = (*(name for name in SETTINGS if name not in ("max_new_tokens", "schedule")), "stop")
 SHOWN = 20  # divergences in the table; --json has all
 PROMPT = 'class Queue:\n    """First in, first out."""\n\n    def __init__(self, items=()):\n'
 
@@ -28,25 +31,25 @@ PROMPT = 'class Queue:\n    """First in, first out."""\n\n    def __init__(self,
 @click.command()
 @prompt_options(default=PROMPT)
 @click.option("--methods", help="Names that `phrasekit methods` lists, with commas.  [all the pair can run]")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write the whole report here.")
+@OUTPUT
 @request_options
 def check(
     request: Request,
     prompts: list[Prompt],
     many: bool,  # noqa: ARG001 (one report for all)
     methods: str | None,
-    json_file: str | None,
+    json_file: Path | None,
 ) -> None:
     """Compare every method with plain greedy decoding, token by token.
 
     Where tokens differ, the difference must be a tie that rounding flips: within twice the error that
     the model's own one-token and block forwards show. The exit status is 0 where that holds, else 1.
     """
-    names = [name.strip() for name in methods.split(",") if name.strip()] if methods else None
-    file = None if json_file is None else writable(json_file)
-    if request.settings["temperature"]:
-        raise ValueError("check compares greedy runs, but got a temperature; leave it out")
-    pair = request.load(names or [])
+    names = split(methods)
+    request.refuse("check, which compares greedy runs up to the token limit,", *_UNUSED)
+    if names == ():
+        raise ValueError("--methods must name at least one, but got none; leave it out for all")
+    pair = request.load(names or ())
     from phrasekit.check import check as run_check
 
     with working("Checking") as update:
@@ -55,10 +58,13 @@ def check(
             [pair.encode_chat(prompt) if _is_chat(prompt) else prompt for prompt in prompts],  # type: ignore[arg-type, misc]
             methods=names,
             max_new_tokens=request.settings["max_new_tokens"],
+            changes=request.changes,
+            store=request.store,
+            schedule=request.settings["schedule"],
             progress=lambda method, index: update(f"Checking {method}, prompt {index + 1}"),
         )
-    if file is not None:
-        file.write_text(json.dumps(report.as_dict(), indent=2) + "\n", encoding="utf-8")
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n", encoding="utf-8")
     _show(report, pair)
     click.get_current_context().exit(0 if report.exact else NOT_EXACT)
 

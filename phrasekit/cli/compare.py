@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from phrasekit.bench.options import OUTPUT, split
 from phrasekit.cli.demo import PROMPT
 from phrasekit.cli.figures import SHORT, one_below_another, verdict
-from phrasekit.cli.files import writable
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import INTERRUPTED
 from phrasekit.cli.prompts import Prompt, prompt_options
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--methods", help="Names that `phrasekit methods` lists, with commas.  [all but the ablations]")
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True, help="Timed rounds.")
 @click.option("--fresh-pool", is_flag=True, help="An empty phrase pool for every prompt too.")
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write all numbers to this file.")
+@OUTPUT
 @request_options
 def compare(
     request: Request,
@@ -37,7 +37,7 @@ def compare(
     methods: str | None,
     repeats: int,
     fresh_pool: bool,
-    json_file: str | None,
+    json_file: Path | None,
 ) -> None:
     """Run several methods on PROMPT, or on many, and put them in one table.
 
@@ -45,32 +45,30 @@ def compare(
     Ctrl-C shows the rounds that are over.
     """
     names = _every_method(request) if methods is None else _names(methods)
-    file = None if json_file is None else writable(json_file)
     pair = request.load(names)
     race = Race(request=request, prompts=prompts, methods=names, repeats=repeats, fresh_pool=fresh_pool)
     with interruptible() as stopped:
         with working("Measuring") as update:
             laps = race.run(pair, stopped, lambda said: update(f"Measuring, {said}"))
         _report(laps, pair, race)
-        if file is not None:
-            _write(file, laps, pair, race)
+        if json_file is not None:
+            _write(json_file, laps, pair, race)
         status = INTERRUPTED if stopped() else 0
     click.get_current_context().exit(status)
 
 
 def _names(methods: str) -> list[str]:
-    return list(dict.fromkeys([PLAIN, *(name.strip() for name in methods.split(",") if name.strip())]))
+    return list(dict.fromkeys([PLAIN, *(split(methods) or ())]))
 
 
 def _every_method(request: Request) -> list[str]:
     """All that the models allow, without the ablations."""
     with working("Starting"):
         from phrasekit.methods import METHODS
-    drafts = request.models["target"] is None or request.models["draft"] is not None
     return [
         name
         for name, method in METHODS.items()
-        if "-no-" not in name and (drafts or not method.drafts) and not method.corpus
+        if "-no-" not in name and (request.models.drafting or not method.drafts) and not method.corpus
     ]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasekit.cli.files import writable
+from phrasekit.bench.outputs import FILE
 from phrasekit.cli.interrupt import follow, interruptible
 from phrasekit.cli.program import BAD_INPUT, INTERRUPTED
 from phrasekit.cli.prompts import Prompt, prompt_options
@@ -29,23 +29,21 @@ Show = Callable[[str], None]
 @prompt_options()
 @method_option
 @request_options
-@click.option("--trace", type=click.Path(dir_okay=False), help="Record the run in this file (JSON Lines).")
+@click.option("--trace", type=FILE, help="Record the run in this file (JSON Lines).")
 @click.option("--jsonl", is_flag=True, help="One JSON line with text, tokens and metrics.")
 @click.option("--stats", is_flag=True, help="The run's numbers on standard error.")
 @click.option("--fresh-pool", is_flag=True, help="With --prompts: an empty phrase pool for every prompt.")
-@click.option(
-    "--pool", type=click.Path(dir_okay=False), help="Start from this phrase pool; save it in the end."
-)
+@click.option("--pool", type=FILE, help="Start from this phrase pool; save it in the end.")
 def generate(
     request: Request,
     prompts: list[Prompt],
     many: bool,
     method: str,
-    trace: str | None,
+    trace: Path | None,
     jsonl: bool,
     stats: bool,
     fresh_pool: bool,
-    pool: str | None,
+    pool: Path | None,
 ) -> None:
     """Decode PROMPT and stream the text to standard output.
 
@@ -54,14 +52,12 @@ def generate(
 
     Ctrl-C ends within one iteration and keeps what was made; the exit status is then 130.
     """
-    records = None if trace is None else writable(trace)
     if pool is not None and (fresh_pool or method.endswith("no-history")):
         raise ValueError("--pool needs phrases to live on, but --fresh-pool or the method says no; drop one")
-    kept = None if pool is None else writable(pool)
     session = _Session(
-        request, method, jsonl=jsonl or many, stats=stats, fresh_pool=fresh_pool, pool_file=kept
+        request, method, jsonl=jsonl or many, stats=stats, fresh_pool=fresh_pool, pool_file=pool
     )
-    status = session.run(prompts, records, many=many)
+    status = session.run(prompts, trace, many=many)
     if stats:
         err().print(str(measure(*session.traces)), soft_wrap=True)
     click.get_current_context().exit(status)
@@ -87,6 +83,10 @@ class _Session:
 
     def run(self, prompts: list[Prompt], records: Path | None, *, many: bool) -> int:
         """Decode every prompt; return the exit status."""
+        from phrasekit.pool import load_pool
+
+        if self._pool_file is not None and self._pool_file.exists():
+            load_pool(self._pool_file, fingerprint=None)  # that it is the pair's is seen when that is there
         pair = self._request.load([self._method])
         pool = self._pool(pair)
         try:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from phrasekit.bench.models import PAIR, Models
 from phrasekit.cli.knobs import KNOBS, knob_options
 from phrasekit.cli.prompts import Command, Decorator, Prompt
 from phrasekit.cli.terminal import working
+from phrasekit.trace.records import SERIAL
 
 if TYPE_CHECKING:
     from phrasekit.api import Decoding
@@ -20,11 +22,8 @@ if TYPE_CHECKING:
     from phrasekit.propose import Store
 
 _MODELS = (
-    click.option("--target", help="Hub name, folder or GGUF file.  [the embedded pair]"),
-    click.option("--draft", help="The same for the draft model; it must share the tokenizer."),
+    *PAIR,
     click.option("--smaller", help="A second draft model, for the method cascade."),
-    click.option("--device", default="cpu", show_default=True, help="Such as cpu, cuda or cuda:1."),
-    click.option("--dtype", help="Such as bfloat16.  [float32 on a CPU, the checkpoint's own elsewhere]"),
     click.option(
         "--attention",
         type=click.Choice(("sdpa", "eager")),
@@ -60,12 +59,12 @@ SETTINGS: Mapping[str, tuple[Any, Any, str]] = {
     ),
     "probabilities": (bool, False, "Record how likely every token was."),
 }
+_LIMITS = ("max_new_tokens", "stop")
 _RUN = ("schedule", "probabilities")  # settings of the run, neither of sampling nor limits
 _STORE = click.option(
     "--store", type=click.Path(dir_okay=False), help="Texts to retrieve from, of `phrasekit store build`."
 )
 _STOP = click.option("--stop", multiple=True, help="String that ends the text; may be repeated.")
-_MODEL_NAMES = ("target", "draft", "smaller", "device", "dtype", "attention", "trust_remote_code")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +72,13 @@ class Request:
     """Models, knobs and settings as the user gave them.
 
     Attributes:
-        models: arguments of `load_pair`.
+        models: what to load.
         changes: the knobs given, by name.
         settings: arguments of `phrasekit.decoder`: limits, sampling, schedule.
         store_file: texts to retrieve from.
     """
 
-    models: Mapping[str, Any] = field(default_factory=lambda: {"target": None, "draft": None})
+    models: Models = field(default_factory=Models)
     changes: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any]
     store_file: str | None = None
@@ -91,56 +90,62 @@ class Request:
 
         return None if self.store_file is None else load_store(self.store_file, fingerprint=None)
 
-    def check(self, methods: Iterable[str]) -> None:
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that are not what they are by themselves."""
+        own = {name: default for name, (_, default, _) in SETTINGS.items()} | {"stop": ()}
+        return {name: value for name, value in self.settings.items() if value != own[name]}
+
+    def check(self, methods: Collection[str]) -> None:
         """Refuse what can be refused without a model.
 
         Raises:
-            ValueError: an unknown method, a method without its draft, a value outside its bounds.
+            ValueError: an unknown method, a method without its draft or corpus, a value outside its bounds, a
+                device that there is not.
             StoreFormatError: a store that cannot be read.
         """
         with working("Starting"):
-            from phrasekit.decode import Knobs, Limits, Sampling
-            from phrasekit.methods import METHODS, corpus_for
-        for name in methods:
-            if name not in METHODS:
-                raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {name!r}")
-            if METHODS[name].drafts and self.models["target"] and not self.models["draft"]:
-                raise ValueError(
-                    f"method {name!r} needs a draft model, but only a target was given; name one "
-                    "with --draft, or take prompt_lookup or lookahead"
-                )
-            if METHODS[name].corpus:
-                corpus_for(name, self.store)
-        Knobs().but(**self.changes)
-        limits = {name: value for name, value in self.settings.items() if name in ("max_new_tokens", "stop")}
-        Limits(**limits)
-        Sampling(
-            **{
-                name: value
-                for name, value in self.settings.items()
-                if name not in limits and name not in _RUN
-            }
-        )
-        _ = self.store
+            import torch
 
-    def load(self, methods: Iterable[str]) -> Pair:
+            from phrasekit.decode import Knobs, Limits, Sampling
+            from phrasekit.lm.load import check_device
+            from phrasekit.methods import check_methods, named
+        check_methods(methods, drafting=self.models.drafting, store=self.store)
+        check_device(self.models.device)
+        Knobs().but(**self.changes)
+        Limits(**{name: value for name, value in self.settings.items() if name in _LIMITS})
+        sampling = Sampling(
+            **{name: value for name, value in self.settings.items() if name not in (*_LIMITS, *_RUN)}
+        )
+        schedule, device = self.settings.get("schedule", SERIAL), torch.device(self.models.device)
+        for name in methods:
+            named(name).check_lanes(sampling, schedule, device)
+
+    def refuse(self, command: str, *unused: str) -> None:
+        """Refuse settings that a command has no use for, rather than drop them in silence.
+
+        Raises:
+            ValueError: one of them was given.
+        """
+        for name in unused:
+            if name in self.given:
+                flag = name.replace("_", "-")
+                raise ValueError(f"{command} has no use for --{flag}, but it was given; leave it out")
+
+    def load(self, methods: Collection[str]) -> Pair:
         """Check everything, then load the models."""
         self.check(methods)
-        from phrasekit.lm import load_pair
-        from phrasekit.lm.load import quiet
-
-        quiet()
-        with working(f"Loading {'the models' if self.models['target'] else 'the embedded pair'}"):
-            return load_pair(**self.models)
+        with working(f"Loading {'the models' if self.models.target else 'the embedded pair'}"):
+            return self.models.load()
 
     def decoding(
         self, pair: Pair, method: str, prompt: Prompt, *, pool: PhrasePool | None = None
     ) -> Decoding:
         """A run that waits before its first iteration."""
         from phrasekit.api import decoder
-        from phrasekit.methods import knobs_of, method_of
+        from phrasekit.methods import tuned
 
-        knobs = knobs_of(method_of(method, pair), pair, None).but(**self.changes)
+        knobs = tuned(method, pair, self.changes)
         return decoder(pair, prompt, method=method, knobs=knobs, pool=pool, store=self.store, **self.settings)
 
 
@@ -169,7 +174,7 @@ def _request(given: dict[str, Any]) -> Request:
     """Take the options of a request out of all that were given."""
     changes = {name: given.pop(name) for name in KNOBS}
     return Request(
-        models={name: given.pop(name) for name in _MODEL_NAMES},
+        models=Models.take(given),
         changes={name: value for name, value in changes.items() if value is not None},
         settings={name: given.pop(name) for name in (*SETTINGS, "stop")},
         store_file=given.pop("store"),

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from phrasekit.bench.outputs import FILE
 from phrasekit.cli.comb import MARKS
 from phrasekit.cli.figures import ENDINGS, metrics_table
-from phrasekit.cli.files import writable
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.iteration import show_iteration
 from phrasekit.cli.knobs import read_changes
@@ -21,6 +21,8 @@ from phrasekit.cli.tokens import legend, story
 from phrasekit.trace import save_trace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from phrasekit.api import Decoding
 
 NEXT, RUN, QUIT = "", "r", "q"
@@ -31,14 +33,13 @@ KEYS = "Enter next iteration · r run to the end · q quit · gamma=5 change a k
 @prompt_options(several=False)
 @method_option
 @request_options
-@click.option("--trace", type=click.Path(dir_okay=False), help="Record the run in this file (JSON Lines).")
-def step(request: Request, prompts: list[Prompt], method: str, trace: str | None) -> None:
+@click.option("--trace", type=FILE, help="Record the run in this file (JSON Lines).")
+def step(request: Request, prompts: list[Prompt], method: str, trace: Path | None) -> None:
     """Decode PROMPT one iteration at a time and show everything about each.
 
     Enter goes on, r runs to the end, q quits, gamma=5 changes a knob before the next iteration. Where
     standard input is no terminal, every iteration is shown.
     """
-    record = None if trace is None else writable(trace)
     pair = request.load([method])
     decoding = request.decoding(pair, method, prompts[0])
     walk = _Walk(decoding, out())
@@ -46,8 +47,8 @@ def step(request: Request, prompts: list[Prompt], method: str, trace: str | None
         status = walk.run()
     finally:
         decoding.cancel()
-        if record is not None:
-            save_trace(decoding.trace, record)
+        if trace is not None:
+            save_trace(decoding.trace, trace)
     walk.conclude()
     click.get_current_context().exit(status)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
+from phrasekit.bench.outputs import FILE
 from phrasekit.cli.figures import plain_table
-from phrasekit.cli.files import writable
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import INTERRUPTED
 from phrasekit.cli.prompts import Prompt, conversation, read_lines
@@ -34,7 +34,7 @@ def store() -> None:
 
 
 @store.command()
-@click.option("--out", "output", required=True, type=click.Path(dir_okay=False), help="The file to write.")
+@click.option("--out", "output", required=True, type=FILE, help="The file to write.")
 @click.option(
     "--kind",
     type=click.Choice(FORMS),
@@ -60,7 +60,7 @@ def store() -> None:
 @request_options
 def build(
     request: Request,
-    output: str,
+    output: Path,
     kind: str,
     texts: tuple[str, ...],
     prompts: str | None,
@@ -75,16 +75,13 @@ def build(
     The store remembers its prompts, so that nobody measures on them by accident. With --store it starts
     from what that datastore holds. Ctrl-C ends within one iteration and keeps what was made.
     """
-    file = writable(output)
     asked = [] if prompts is None else list(read_lines(prompts))
     if not asked and not texts:
         raise ValueError("a store must be built from something, but got nothing; give --text or --prompts")
     if prompts is None and rounds:
         raise ValueError("rounds need prompts, but got none; give --prompts")
     documents = [_read(name) for name in texts]
-    from phrasekit.propose import Datastore
-
-    Datastore(capacity=capacity, ngram=ngram)  # its bounds, before a model loads
+    _check(request, capacity=capacity, ngram=ngram)
     pair = request.load([method])
     filling = _started(request, pair, capacity=capacity, ngram=ngram)
     with interruptible() as stopped:
@@ -94,11 +91,11 @@ def build(
             chosen = min(10, len(asked)) if rounds is None else rounds
             _warm(request, pair, filling, _chats(asked, chat), chosen, method, stopped, update)
             made = _as(kind, filling)
-        _save(made, file)
+        _save(made, output)
         status = INTERRUPTED if stopped() else 0
     click.echo(
-        f"{one_line(output)}: {kind}, {counted(len(made), 'token')} in "
-        f"{counted(made.documents, 'document')}, {file.stat().st_size:,} bytes"
+        f"{one_line(str(output))}: {kind}, {counted(len(made), 'token')} in "
+        f"{counted(made.documents, 'document')}, {output.stat().st_size:,} bytes"
     )
     click.get_current_context().exit(status)
 
@@ -133,16 +130,23 @@ def show(file: str, as_json: bool) -> None:
     out().print(table)
 
 
+def _check(request: Request, *, capacity: int, ngram: int) -> None:
+    """Refuse, before a model loads, bounds of no datastore and a store that cannot grow."""
+    from phrasekit.propose import Corpus, Datastore
+
+    Datastore(capacity=capacity, ngram=ngram)
+    if isinstance(request.store, Corpus):
+        raise ValueError("--store must name a datastore to go on from, but that is a corpus; it cannot grow")
+
+
 def _started(request: Request, pair: Pair, *, capacity: int, ngram: int) -> Datastore:
     """An empty datastore, or the one to go on from."""
     from phrasekit.errors import TokenizerMismatchError
     from phrasekit.propose import Datastore
 
     given = request.store
-    if given is None:
-        return Datastore(capacity=capacity, ngram=ngram, fingerprint=pair.fingerprint)
     if not isinstance(given, Datastore):
-        raise ValueError("--store must name a datastore to go on from, but that is a corpus; it cannot grow")
+        return Datastore(capacity=capacity, ngram=ngram, fingerprint=pair.fingerprint)
     if given.fingerprint != pair.fingerprint:
         raise TokenizerMismatchError(
             "a store's tokenizer must be the pair's, but --store holds ids of another one; build a new one"
@@ -160,11 +164,10 @@ def _warm(
     stopped: Callable[[], bool],
     update: Callable[[str], None],
 ) -> None:
-    from phrasekit.methods import knobs_of, method_of
+    from phrasekit.methods import tuned
     from phrasekit.warmup import warm_up
 
-    knobs = knobs_of(method_of(method, pair), pair, None).but(**request.changes)
-    options = {"knobs": knobs, **request.settings}
+    options = {"knobs": tuned(method, pair, request.changes), **request.settings}
     for done in warm_up(pair, filling, prompts, rounds=rounds, method=method, cancelled=stopped, **options):
         update(f"Building, round {done.round} of {rounds}, {counted(done.held, 'token')}")
 

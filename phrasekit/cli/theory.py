@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from phrasekit.bench.models import MODELS, Models, with_models
+from phrasekit.bench.options import options
+from phrasekit.cli.terminal import working
 from phrasekit.theory import (
     Acceptance,
     best_gamma,
@@ -48,60 +51,44 @@ class Ground:
 
 
 @click.command()
-@click.option("--target", help="Hub name, folder or GGUF file.  [the embedded pair]")
-@click.option("--draft", help="The same for the draft model; it must share the tokenizer.")
-@click.option("--device", default="cpu", show_default=True, help="Such as cpu, cuda or cuda:1.")
-@click.option("--dtype", help="Such as bfloat16.  [float32 on a CPU, the checkpoint's own elsewhere]")
-@click.option("--threads", type=click.IntRange(1), help="Threads for torch on a CPU.  [as many as it likes]")
+@options(MODELS)
 @click.option(
     "--prompts", type=click.IntRange(1), default=4, show_default=True, help="Prompts for the acceptance."
 )
 @click.option("--max-new-tokens", type=click.IntRange(8), default=96, show_default=True, help="Of each.")
-def theory(
-    target: str | None,
-    draft: str | None,
-    device: str,
-    dtype: str | None,
-    threads: int | None,
-    prompts: int,
-    max_new_tokens: int,
-) -> None:
+@with_models
+def theory(models: Models, prompts: int, max_new_tokens: int) -> None:
     """Measure a pair, and say what drafting can gain by the equations of the two papers.
 
     Eq. 5 and Eq. 6 (Ouroboros) for drafting and verifying in turn, the ceiling C and its lifting by
     retrieval (DOUBLE) for doing both at once. All of it counts forwards only and takes a target forward
     to cost the same for every number of rows; `phrasekit bench` says what is left of it in practice.
     """
-    if target is not None and draft is None:
+    models.need_draft("theory")
+    with working("Starting"):
+        from phrasekit.tune import bundled
+
+        texts = bundled()
+    if prompts > len(texts):
         raise ValueError(
-            "the equations need a draft model, but only a target was given; name one with --draft"
+            f"--prompts must be at most {len(texts)}, which are bundled, but got {prompts}; take fewer"
         )
-    from phrasekit.cli.terminal import working
-    from phrasekit.lm import load_pair
-    from phrasekit.lm.load import quiet
-
-    quiet()
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
     with working("Loading"):
-        pair = load_pair(target=target, draft=draft, device=device, dtype=dtype)
+        pair = models.load()
     with working("Measuring"):
-        ground = measure_ground(pair, prompts=prompts, max_new_tokens=max_new_tokens)
+        ground = measure_ground(pair, texts[:prompts], max_new_tokens=max_new_tokens)
     for line in report(ground):
         click.echo(line)
 
 
-def measure_ground(pair: Pair, *, prompts: int, max_new_tokens: int) -> Ground:
+def measure_ground(pair: Pair, texts: Sequence[str], *, max_new_tokens: int) -> Ground:
     """Time forwards of one row, and decode some prompts with three methods."""
     from phrasekit.api import generate
-    from phrasekit.methods import knobs_of, method_of
+    from phrasekit.methods import tuned
     from phrasekit.pool import PhrasePool
     from phrasekit.trace import measure, measure_rounds
-    from phrasekit.tune import bundled, measure_costs
+    from phrasekit.tune import measure_costs
 
-    texts = bundled()[:prompts]
     costs = measure_costs(pair, rows=(1,), contexts=(CONTEXT,))
     pool, traces = PhrasePool(), {}
     for method in ("speculative", "ouroboros", "double"):
@@ -110,7 +97,7 @@ def measure_ground(pair: Pair, *, prompts: int, max_new_tokens: int) -> Ground:
             for text in texts
         ]
     accepted = measure(*traces["speculative"]).acceptance_estimate
-    knobs = knobs_of(method_of("ouroboros", pair), pair, None)
+    knobs = tuned("ouroboros", pair, {})
     return Ground(
         t_draft=costs.ms("draft", 1, CONTEXT),
         t_target=costs.ms("target", 1, CONTEXT),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from phrasekit.bench.outputs import FILE
 from phrasekit.cli.figures import ENDINGS, metrics_table
-from phrasekit.cli.files import writable
 from phrasekit.cli.iteration import show_iteration
 from phrasekit.cli.terminal import one_line, out, say
 from phrasekit.trace import Trace, load_trace, render
@@ -17,6 +17,7 @@ from phrasekit.trace.summary import counted
 from phrasekit.trace.whole import WholeFile
 
 _FILE = click.argument("file", type=click.Path())
+_OUT = click.argument("output", metavar="OUT", type=FILE)
 
 
 @click.group()
@@ -68,28 +69,26 @@ Formats:
 
 @trace.command(epilog=_FORMATS)
 @_FILE
-@click.argument("output", metavar="OUT", type=click.Path(dir_okay=False))
+@_OUT
 @click.option("--format", "kind", default="", help="Its name; without it the end of OUT's name decides.")
-def convert(file: str, output: str, kind: str) -> None:
+def convert(file: str, output: Path, kind: str) -> None:
     """Write FILE as OUT in another format."""
     from phrasekit.views import convert as convert_trace
 
-    path = writable(output)
-    name = convert_trace(load_trace(file), path, kind)
-    click.echo(f"{one_line(output)}: {name}, {path.stat().st_size:,} bytes")
+    name = convert_trace(load_trace(file), output, kind)
+    click.echo(f"{one_line(str(output))}: {name}, {output.stat().st_size:,} bytes")
 
 
 @trace.command()
-@click.argument("output", metavar="OUT", type=click.Path(dir_okay=False))
+@_OUT
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path())
-def gallery(output: str, files: tuple[str, ...]) -> None:
+def gallery(output: Path, files: tuple[str, ...]) -> None:
     """Write steppers of FILEs as one HTML page, OUT; without FILEs the recorded runs that ship."""
     from phrasekit.cli.gallery import gallery_page
 
-    path = writable(output)
     runs = _read(files) if files else _shipped()
-    _write(path, gallery_page(runs))
-    click.echo(f"{one_line(output)}: {counted(len(runs), 'run')}, {path.stat().st_size:,} bytes")
+    _write(output, gallery_page(runs))
+    click.echo(f"{one_line(str(output))}: {counted(len(runs), 'run')}, {output.stat().st_size:,} bytes")
 
 
 def _read(files: tuple[str, ...]) -> Mapping[str, Trace]:

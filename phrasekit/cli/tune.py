@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.live import Live
 
-from phrasekit.bench.options import CLOCK
-from phrasekit.cli.files import writable
+from phrasekit.bench.models import threads
+from phrasekit.bench.options import CLOCK, OUTPUT, split
+from phrasekit.bench.outputs import FILE
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import FAILED, INTERRUPTED
 from phrasekit.cli.prompts import Prompt, conversation, read_lines
-from phrasekit.cli.request import SETTINGS, Request, request_options
+from phrasekit.cli.request import Request, request_options
 from phrasekit.cli.terminal import err, out, say
 from phrasekit.cli.tuneview import costs_table, held_out_table, live_view, maps, trials_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from phrasekit.lm import Pair
     from phrasekit.tune import Plan, Tuning
     from phrasekit.tune.strategy import Value
@@ -66,13 +69,13 @@ MAX_NEW_TOKENS = 40
 )
 @click.option(
     "--study",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="Optuna journal to keep trials in; a search that was killed goes on from it.",
 )
 @click.option("--budget", type=float, metavar="SECONDS", help="Begin no trial that would take longer.")
 @click.option("--fresh-pool", is_flag=True, help="An empty phrase pool for every prompt.")
 @CLOCK
-@click.option("--threads", type=click.IntRange(1), help="Threads of torch.  [torch's own choice]")
+@threads(None)
 @click.option(
     "--export",
     "forms",
@@ -82,7 +85,7 @@ MAX_NEW_TOKENS = 40
     show_default=True,
     help="Forms to show the setting in; may be repeated.",
 )
-@click.option("--json", "json_file", type=click.Path(dir_okay=False), help="Write everything to this file.")
+@OUTPUT
 @request_options
 def tune(
     request: Request,
@@ -93,10 +96,9 @@ def tune(
     family: str | None,
     count: int,
     chat: bool,
-    study: str | None,
-    threads: int | None,
+    study: Path | None,
     forms: Sequence[str],
-    json_file: str | None,
+    json_file: Path | None,
     split_seed: int,
     **measuring: Any,
 ) -> None:
@@ -106,12 +108,9 @@ def tune(
     prompts, plain decoding and the trial taking turns; the verdict is measured on the other half. A trial
     whose tokens differ from plain decoding is a failure, and the exit status is then 1.
     """
-    names = list(dict.fromkeys(name.strip() for one in methods for name in one.split(",") if name.strip()))
-    written = None if json_file is None else writable(json_file)
-    kept = None if study is None else writable(study)
+    names = list(dict.fromkeys(name for one in methods for name in split(one) or ()))
     request.check(names)
-    if request.settings["stop"]:
-        raise ValueError("a search measures up to the token limit, but got a stop string; leave --stop out")
+    request.refuse("tune", "stop", "probabilities")
     axes = _axes(names, grid, strategy, request.changes)
     texts = _prompts(file, family, count, chat=chat)
     from phrasekit.tune import Tuning, encode_prompts, report_of
@@ -126,10 +125,6 @@ def tune(
         schedule=request.settings["schedule"],
         **measuring,
     )
-    if threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
     pair = request.load(names)
     with interruptible() as stopped:
         tuning = Tuning(
@@ -137,17 +132,17 @@ def tune(
             encode_prompts(pair, texts),
             plans=[_plan(name, pair, strategy, axes[name], request.changes) for name in names],
             options=options,
-            study=kept,
+            study=study,
             store=request.store,
             stopped=stopped,
         )
         _follow(tuning)
         interrupted = stopped()
     _show(tuning, request, FORMS if "all" in forms else forms)
-    if written is not None:
+    if json_file is not None:
         from phrasekit.bench.files import write_json
 
-        write_json(report_of(tuning).as_dict(), written)
+        write_json(report_of(tuning).as_dict(), json_file)
     differing = any(trial.identical is False for trial in tuning.trials)
     differing = differing or any(one.failure for one in tuning.held_out)
     click.get_current_context().exit(INTERRUPTED if interrupted else FAILED if differing else 0)
@@ -195,9 +190,7 @@ def _prompts(file: str | None, family: str | None, count: int, *, chat: bool) ->
 def _sampling(request: Request) -> dict[str, Any]:
     """What differs from greedy defaults."""
     return {
-        name: request.settings[name]
-        for name, (_, default, _) in SETTINGS.items()
-        if name not in ("max_new_tokens", "schedule") and request.settings[name] != default
+        name: value for name, value in request.given.items() if name not in ("max_new_tokens", "schedule")
     }
 
 
@@ -246,10 +239,10 @@ def _show(tuning: Tuning, request: Request, forms: Sequence[str]) -> None:
     setting = Setting(
         method=verdict.method,
         knobs=verdict.knobs,
-        target=models["target"],
-        draft=models["draft"],
-        device=models["device"],
-        dtype=models["dtype"],
+        target=models.target,
+        draft=models.draft,
+        device=models.device,
+        dtype=models.dtype,
         sampling=_sampling(request),
     )
     for form in exports(setting):

@@ -112,7 +112,7 @@ def load_pair(
     """
     if target is None and (draft is not None or smaller is not None):
         raise ValueError("a draft needs a target, but only a draft was given; name the target as well")
-    _check_device(device)
+    check_device(device)
     options: dict[str, Any] = {
         "device": device,
         "dtype": dtype,
@@ -216,7 +216,12 @@ def _dtype(dtype: str | torch.dtype | None, device: str | torch.device) -> str |
     return found
 
 
-def _check_device(device: str | torch.device) -> None:
+def check_device(device: str | torch.device) -> None:
+    """Refuse a device that there is not.
+
+    Raises:
+        ValueError: no name of a device, or one that torch does not find.
+    """
     try:
         kind = torch.device(device).type
     except RuntimeError as error:

@@ -94,7 +94,7 @@ def save_pool(pool: PhrasePool, path: str | os.PathLike[str], *, fingerprint: st
 def load_pool(
     path: str | os.PathLike[str],
     *,
-    fingerprint: str,
+    fingerprint: str | None,
     vocabulary: int | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> PhrasePool:
@@ -102,7 +102,7 @@ def load_pool(
 
     Args:
         path: a file written by `save_pool`.
-        fingerprint: of the tokenizer in use, `Pair.fingerprint`.
+        fingerprint: of the tokenizer in use, `Pair.fingerprint`; None takes any, to look at the pool.
         vocabulary: ids must be below; None leaves that to the token tree, which drops others.
         max_bytes: refuse larger files.
 
@@ -113,7 +113,7 @@ def load_pool(
     """
     with open_rows(path, _KIND, max_bytes=max_bytes, max_row_bytes=MAX_ROW_BYTES) as rows:
         header = rows.header(_Header)
-        if header.fingerprint != fingerprint:
+        if fingerprint is not None and header.fingerprint != fingerprint:
             rows.fail(_foreign(header.fingerprint, fingerprint), _OTHER_TOKENIZER)
         pool = _empty(rows, header)
         _fill(pool, rows, vocabulary)

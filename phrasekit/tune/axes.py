@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from phrasekit.decode import Knobs
 from phrasekit.decode.knobs import BOUNDS, FLAGS, REPAIRS
 from phrasekit.lm import Pair
-from phrasekit.methods import METHODS, Method, knobs_of, method_of
+from phrasekit.methods import Method, named, tuned
 from phrasekit.tune.strategy import (
     Axes,
     Point,
@@ -114,7 +114,7 @@ def plan_algorithm1(
     Raises:
         ValueError: an unknown method or knob, a value outside its bounds, or nothing left to search.
     """
-    start = _start(method, pair, fixed)
+    start = tuned(method, pair, fixed or {})
     found = check_axes(method, axes, fixed=fixed, usual=True)
     return Plan(
         method=method,
@@ -138,7 +138,7 @@ def plan_grid(
     Raises:
         ValueError: as there, or too many combinations.
     """
-    start = _start(method, pair, fixed)
+    start = tuned(method, pair, fixed or {})
     found = check_axes(method, axes, fixed=fixed)
     points = grid_points(found)
     return Plan(method=method, start=start, axes=found, name="grid", search=grid, points=1 + points)
@@ -162,9 +162,7 @@ def check_axes(
     Raises:
         ValueError: see `plan_algorithm1` and `plan_grid`.
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {method!r}")
-    base, held = METHODS[method], fixed or {}
+    base, held = named(method), fixed or {}
     Knobs().but(**held)
     found = {name: values for name, values in _usual(base).items() if usual and name not in held}
     found |= {name: tuple(dict.fromkeys(values)) for name, values in (axes or {}).items()}
@@ -180,11 +178,6 @@ def uses(method: str, knob: str) -> bool:
     """Whether the knob changes what the method does."""
     used = USED.get(method) or USED.get(method.split("-")[0])
     return used is None or knob in used
-
-
-def _start(method: str, pair: Pair, fixed: Mapping[str, Value] | None) -> Knobs:
-    base = method_of(method, pair)
-    return base.settle(knobs_of(base, pair, None).but(**(fixed or {})))
 
 
 def _usual(method: Method) -> dict[str, Sequence[Value]]:

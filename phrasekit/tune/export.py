@@ -10,7 +10,7 @@ from typing import Any
 
 from phrasekit.bench.standings import PLAIN
 from phrasekit.decode import Knobs
-from phrasekit.methods import METHODS
+from phrasekit.methods import METHODS, named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +41,7 @@ class Setting:
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, but got {self.method!r}")
+        named(self.method)
         Knobs().but(**self.knobs)
 
     @property

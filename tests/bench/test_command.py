@@ -8,7 +8,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from phrasekit.bench import options
+from phrasekit import lm
 from phrasekit.bench.command import command
 from phrasekit.bench.contender import OwnMethod
 from phrasekit.bench.options import read_grid, read_knobs
@@ -21,7 +21,7 @@ FEW = ("--threads", "1", "--max-new-tokens", "8", "--prompts", "2", "--repeats",
 @pytest.fixture
 def call(data, pair, monkeypatch):
     """Run the command on the pair that is loaded already."""
-    monkeypatch.setattr(options, "_load", lambda *_: pair)
+    monkeypatch.setattr(lm, "load_pair", lambda **_: pair)
 
     def run(*arguments):
         return CliRunner().invoke(command, arguments)
@@ -137,9 +137,35 @@ def test_bad_input_is_one_error_before_anything_runs(call, monkeypatch, argument
     assert message in str(result.exception)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target", "some/model", "--methods", "ouroboros"), "method 'ouroboros' needs a draft model"),
+        (("--target", "some/model", "--peers", "assisted-3"), "peer 'assisted' needs a draft model"),
+        (("--methods", "rest"), "needs a corpus to retrieve from, but got no store"),
+        (("--device", "gpu"), "device must be such as"),
+        (("--schedule", "streams"), "needs models on a CUDA device"),
+        (("--knobs", "magic:gamma=2"), "method must be one of"),
+        (("--spec-bench", "/nowhere/r.jsonl"), "needs an existing folder"),
+        (("--json", f"{__file__}/r.json"), "is a file; choose another place"),
+        (("sweep", "--target", "some/model", "--grid", "gamma=1,2"), "needs a draft model"),
+        (("sweep", "--grid", "gamma=0,2,-1"), "knob gamma must be"),
+        (("sweep", "--grid", "gama=1"), "knobs must be among"),
+        (("sweep", "--grid", f"gamma={','.join(['1'] * 300)}"), "at most 256 points, but this one has 300"),
+        (("agreement", "--target", "some/model"), "agreement needs a draft model"),
+        (("agreement", "--gamma", "999"), "knob gamma must be"),
+    ],
+)
+def test_bad_input_is_refused_before_a_model_loads(data, monkeypatch, arguments, message):
+    monkeypatch.setattr(lm, "load_pair", lambda **_: pytest.fail("it loaded"))
+    result = CliRunner().invoke(command, arguments)
+    assert isinstance(result.exception, ValueError | OSError)
+    assert message in str(result.exception)
+
+
 def test_missing_prompts_are_found_before_a_model_loads(data, monkeypatch):
     (data / "human_eval.jsonl").unlink()
-    monkeypatch.setattr(options, "_load", lambda *_: pytest.fail("it loaded"))
+    monkeypatch.setattr(lm, "load_pair", lambda **_: pytest.fail("it loaded"))
     result = CliRunner().invoke(command, [])
     assert isinstance(result.exception, FileNotFoundError)
 

@@ -7,7 +7,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from phrasekit.bench import experiments, options
+from phrasekit import lm
+from phrasekit.bench import experiments
 from phrasekit.bench.experiment import NAMES, command
 from phrasekit.bench.experiments import EXPERIMENTS, Ground, run_experiment
 from phrasekit.bench.prompts import encode, load_prompts
@@ -20,7 +21,7 @@ FEW = ("--threads", "1", "--max-new-tokens", "16", "--prompts", "2", "--repeats"
 @pytest.fixture
 def call(data, pair, monkeypatch):
     """Run the command on the pair that is loaded already."""
-    monkeypatch.setattr(options, "_load", lambda *_: pair)
+    monkeypatch.setattr(lm, "load_pair", lambda **_: pair)
 
     def run(*arguments):
         return CliRunner().invoke(command, arguments)
@@ -121,3 +122,25 @@ def test_a_corpus_is_no_datastore(call, pair, tmp_path):
     save_store(Corpus.build([[1, 2, 3, 4]], fingerprint=pair.fingerprint), tmp_path / "c.store")
     refused = call("depth", *FEW, "--store", str(tmp_path / "c.store"))
     assert "is a corpus" in str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target", "some/model"), "an experiment needs a draft model"),
+        (("--knobs", "gamma=999"), "knob gamma must be"),
+        (
+            ("--knobs", "double:gamma=2"),
+            "knobs of an experiment hold for every method, but got some for double",
+        ),
+        (("--schedule", "streams"), "needs models on a CUDA device"),
+        (("--device", "gpu"), "device must be such as"),
+        (("--family", "poems"), "family must be one of"),
+        (("--out", f"{__file__}/out"), "is a file; choose another place"),
+    ],
+)
+def test_bad_input_is_refused_before_a_model_loads(data, monkeypatch, arguments, message):
+    monkeypatch.setattr(lm, "load_pair", lambda **_: pytest.fail("it loaded"))
+    result = CliRunner().invoke(command, ("depth", *arguments))
+    assert isinstance(result.exception, ValueError | OSError)
+    assert message in str(result.exception)

@@ -138,6 +138,9 @@ def test_a_prompt_that_cannot_run_does_not_stop_the_others(call, tmp_path):
         (("x", "--stop", ""), "stop strings must not be empty"),
         (("x", "--trace", "no/where/run.jsonl"), "needs an existing folder"),
         (("x", "--target", "some/model"), "needs a draft model"),
+        (("x", "--device", "gpu"), "device must be such as"),
+        (("x", "--method", "pearl", "--schedule", "streams"), "needs models on a CUDA device"),
+        (("x", "--method", "pearl", "--rule", "rejection", "--temperature", "1"), "the rule 'match'"),
     ],
 )
 def test_bad_input_is_refused_before_a_model_loads(call_without_models, arguments, said):

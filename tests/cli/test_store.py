@@ -135,13 +135,16 @@ BAD = {
     "no such method": (("--prompts", "{prompts}", "--method", "x"), "method must be one of"),
     "no text": (("--text", "{binary}",), "a text must be UTF-8"),
     "a foreign store": (("--text", "{text}", "--store", "{text}"), "a store must"),
+    "a store that cannot grow": (("--text", "{text}", "--store", "{corpus}"), "it cannot grow"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_one_line_before_a_model_loads(call_without_models, prompts, text, tmp_path, name):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    places = {"text": text, "prompts": prompts, "folder": tmp_path, "binary": tmp_path / "binary"}
+    save_store(Corpus.build([[1, 2]], fingerprint="any"), tmp_path / "corpus")
+    places = {name: tmp_path / name for name in ("binary", "corpus")}
+    places |= {"text": text, "prompts": prompts, "folder": tmp_path}
     given, says = BAD[name]
     given = tuple(part.format(**places) for part in given)
     out = () if "--out" in given else ("--out", str(tmp_path / "s"))

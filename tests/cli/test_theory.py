@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+import torch
 
-from phrasekit.cli.theory import GAMMAS, Ground, report
+from phrasekit.bench.command import bench
+from phrasekit.cli.theory import GAMMAS, Ground, report, theory
 from phrasekit.theory import Acceptance, ouroboros_speedup, pearl_speedup, speculative_speedup
 from tests.cli.conftest import error_of
 
@@ -45,10 +47,39 @@ def test_it_measures_the_embedded_pair(call):
     assert c >= 1
 
 
-def test_a_target_alone_has_nothing_to_draft_with(call):
-    result = call("theory", "--target", "some/model")
-    assert result.exit_code != 0
-    assert "need a draft model" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--target", "some/model"), "theory needs a draft model, but only a target was given"),
+        (("--prompts", "99"), "--prompts must be at most 16, which are bundled, but got 99"),
+        (("--threads", "0"), "'--threads'"),
+    ],
+)
+def test_bad_input_is_refused_before_a_model_loads(call_without_models, arguments, said):
+    assert said in error_of(call_without_models("theory", *arguments))
+
+
+def test_its_models_are_the_benchmarks():
+    """What `theory` promises is held against what `bench` measures: the same options, the same threads."""
+    own, other = ({one.name: one.to_info_dict() for one in command.params} for command in (theory, bench))
+    models = {"target", "draft", "device", "dtype", "threads"}
+    assert models <= own.keys()
+    assert {name: own[name] for name in models} == {name: other[name] for name in models}
+
+
+def test_the_models_load_as_asked(call, monkeypatch):
+    from phrasekit import lm
+
+    def load(**asked):
+        raise ValueError(f"{asked['target']} {asked['draft']} {asked['dtype']} {torch.get_num_threads()}")
+
+    before = torch.get_num_threads()
+    monkeypatch.setattr(lm, "load_pair", load)
+    try:
+        result = call("theory", "--target", "a", "--draft", "b", "--dtype", "float64", "--threads", "1")
+    finally:
+        torch.set_num_threads(before)
+    assert error_of(result) == "Error: a b float64 1\n"
 
 
 @pytest.mark.parametrize("schedule", ["serial", "threads"])

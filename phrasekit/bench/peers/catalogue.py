@@ -44,15 +44,23 @@ def installed_peers(pair: Pair) -> tuple[str, ...]:
     )
 
 
-def check_peers(names: Sequence[str]) -> None:
+def check_peers(names: Sequence[str], *, drafting: bool) -> None:
     """Refuse what can be refused without a model.
 
+    Args:
+        names: see `build_peers`.
+        drafting: whether there is a draft model.
+
     Raises:
-        ValueError: an unknown name.
+        ValueError: an unknown name, or a peer that needs a draft model where there is none.
         ImportError: the peer's package is not installed.
     """
     for asked in names:
         name, _ = _resolve(asked)
+        if PEERS[name].drafts and not drafting:
+            raise ValueError(
+                f"peer {name!r} needs a draft model, but only a target was given; name one with --draft"
+            )
         package = PEERS[name].package
         if find_spec(package) is None:
             raise ImportError(
@@ -75,15 +83,11 @@ def build_peers(
         ValueError: an unknown name or variant, or a peer that needs a draft model the pair lacks.
         ImportError: the peer's package is not installed.
     """
-    check_peers(names)
+    check_peers(names, drafting=pair.draft is not None)
     built: dict[str, Contender] = {}
     for asked in names:
         name, variants = _resolve(asked)
         peer = PEERS[name]
-        if peer.drafts and pair.draft is None:
-            raise ValueError(
-                f"peer {name!r} needs a draft model, but the pair has none; name one with --draft"
-            )
         for variant in variants:
             contender = peer.build(pair, variant, max_new_tokens)
             if inference and (contender.hooked or pair.target.device.type == "cpu"):
