@@ -1,5 +1,5 @@
-// Lanes over iterations. A row of numbers per iteration comes in (see lanes.py), everything else is drawn here,
-// so that a run in progress costs its server next to nothing.
+// Lanes over iterations. A row of numbers per iteration comes in, and only new ones (see lanes.py); everything
+// else is drawn here, in few shapes, so that a run in progress costs its server and its reader next to nothing.
 const [TOKENS, MS, DRAFTED, FORWARDS, LOOKUPS, HITS, LATE, DRAFT_MS, TARGET_MS] = Array(9).keys()
 const MEAN = 4 // iterations that a line takes together
 const WIDE = 620 // pixels; below, names stand above their lanes
@@ -10,6 +10,7 @@ const ratio = (rows, over, under, scale = 1) => {
   const below = total(rows, under)
   return below ? (scale * total(rows, over)) / below : null
 }
+const near = (value) => +value.toFixed(1) // a tenth of a pixel
 const number = (value, digits) => (value === null ? "–" : value.toFixed(digits))
 const round = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1))
 
@@ -73,8 +74,22 @@ class Chart {
     this.root.addEventListener("blur", () => this.look(-1))
     this.root.addEventListener("keydown", (event) => this.key(event))
     this.asked = 0
+    this.rows = []
+    this.run = -1
     new ResizeObserver(() => this.ask()).observe(this.root)
-    for (const name of ["rows", "marks", "waiting", "plain", "made", "going"]) model.on(name, () => this.ask())
+    for (const name of ["marks", "waiting", "plain", "made", "going"]) model.on(name, () => this.ask())
+    model.on("part", () => this.take())
+    this.take()
+  }
+
+  /** Take new rows; a page that opens in the middle of a run asks for those before. */
+  take() {
+    const { run, first, rows } = this.model.part
+    if (run !== this.run || first === 0) this.rows = []
+    this.run = run
+    if (first > this.rows.length) this.model.asked += 1
+    else this.rows = [...this.rows.slice(0, first), ...rows]
+    this.ask()
   }
 
   /** Several values change at once; one drawing answers them all. */
@@ -83,10 +98,11 @@ class Chart {
   }
 
   draw() {
-    const { rows } = this.model
+    const { rows } = this
     const width = this.root.clientWidth
     if (!width) return
     this.root.replaceChildren()
+    this.root.dataset.marks = this.model.marks.length // what is drawn, for whoever measures
     if (!rows.length) {
       this.root.append(h("p", { className: "empty", textContent: this.model.going ? "Waiting for the first iteration." : "Run a prompt, and its iterations arrive here one by one." }))
       return
@@ -136,12 +152,13 @@ class Chart {
     }
     const broad = Math.max(1.5, Math.min(9, (0.7 * (this.right - this.left)) / this.span))
     if (spec.stack) drawn.push(...this.stack(rows, y, broad))
-    else for (const [i, value] of bars.entries()) if (value) drawn.push(s("rect", { class: "bar", x: this.x(i) - broad / 2, y: y(value), width: broad, height: y1 - y(value) }))
-    if (!spec.stack) {
-      for (const [i, value] of dots.entries()) if (value !== null) drawn.push(s("circle", { class: "dot", cx: this.x(i), cy: y(value), r: 2.2, fill: hue }))
-      const points = means.map((value, i) => (value === null ? null : `${this.x(i).toFixed(1)},${y(value).toFixed(1)}`))
-      const d = points.map((point, i) => (point === null ? "" : `${i && points[i - 1] !== null ? "L" : "M"}${point}`)).join("")
-      drawn.push(s("path", { class: "line", d, stroke: hue }))
+    else {
+      const columns = bars.map((value, i) => (value ? this.column(i, y1, y(value), broad) : ""))
+      const points = dots.map((value, i) => (value === null ? "" : `M${near(this.x(i))},${near(y(value))}h0`))
+      const turns = means.map((value, i) => (value === null ? "" : `${i && means[i - 1] !== null ? "L" : "M"}${near(this.x(i))},${near(y(value))}`))
+      drawn.push(s("path", { class: "bar", d: columns.join("") }))
+      drawn.push(s("path", { class: "dots", d: points.join(""), stroke: hue }))
+      drawn.push(s("path", { class: "line", d: turns.join(""), stroke: hue }))
     }
     const last = means.at(-1)
     if (last !== null && !spec.stack) drawn.push(s("circle", { cx: this.x(rows.length - 1), cy: y(last), r: 4, fill: hue, stroke: "var(--surface)", "stroke-width": 1.5 }))
@@ -154,15 +171,16 @@ class Chart {
     return drawn
   }
 
+  column(i, from, to, broad) {
+    return `M${near(this.x(i) - broad / 2)},${near(from)}V${near(to)}h${near(broad)}V${near(from)}z`
+  }
+
   stack(rows, y, broad) {
-    return rows.flatMap((row, i) => {
-      const other = Math.max(0, row[MS] - row[DRAFT_MS] - row[TARGET_MS])
-      let below = 0
-      return [[row[TARGET_MS], "--target-edge"], [row[DRAFT_MS], "--draft-tint"], [other, "--ghost"]].map(([ms, fill]) => {
-        const from = y(below), to = y(below + ms)
-        below += ms
-        return s("rect", { x: this.x(i) - broad / 2, y: to, width: broad, height: Math.max(0, from - to), fill: `var(${fill})` })
-      })
+    const parts = (row) => [row[TARGET_MS], row[DRAFT_MS], Math.max(0, row[MS] - row[DRAFT_MS] - row[TARGET_MS])]
+    const sum = (row, upTo) => parts(row).slice(0, upTo).reduce((total, ms) => total + ms, 0)
+    return ["--target-edge", "--draft-tint", "--ghost"].map((fill, part) => {
+      const columns = rows.map((row, i) => this.column(i, y(sum(row, part)), y(sum(row, part + 1)), broad))
+      return s("path", { d: columns.join(""), fill: `var(${fill})` })
     })
   }
 
@@ -175,7 +193,7 @@ class Chart {
   }
 
   flags() {
-    const { marks, waiting, rows } = this.model
+    const { rows } = this, { marks, waiting } = this.model
     const every = marks.map(([iteration, words]) => [iteration, words, ""])
     if (waiting) every.push([rows.length, `${waiting} waits`, " waits"])
     let free = this.left - 8
@@ -208,7 +226,7 @@ class Chart {
   }
 
   point(event) {
-    const { rows } = this.model
+    const { rows } = this
     if (!rows.length || !this.x) return
     const x = event.clientX - this.root.getBoundingClientRect().left
     const at = Math.floor(((x - this.left) / (this.right - this.left)) * this.span)
@@ -216,7 +234,7 @@ class Chart {
   }
 
   key(event) {
-    const last = this.model.rows.length - 1
+    const last = this.rows.length - 1
     const to = { ArrowLeft: this.at - 1, ArrowRight: this.at + 1, Home: 0, End: last, Escape: -1 }[event.key]
     if (to === undefined || last < 0) return
     event.preventDefault()
@@ -229,7 +247,7 @@ class Chart {
     const seen = at >= 0 ? "visible" : "hidden"
     this.hair.style.visibility = this.tip.style.visibility = seen
     if (at < 0) return
-    const row = this.model.rows[at]
+    const row = this.rows[at]
     const x = this.x(at)
     this.hair.setAttribute("x1", x)
     this.hair.setAttribute("x2", x)
@@ -253,7 +271,7 @@ class Chart {
     const heads = ["iteration", "tokens", "ms", "drafted", "draft forwards", "lookups", "hits", "#Match − A", "draft ms", "target ms", "moved"]
     const head = h("tr", {}, ...heads.map((name) => Object.assign(h("th", { textContent: name }), { scope: "col" })))
     const moved = new Map(this.model.marks)
-    const body = this.model.rows.map((row, at) => h("tr", {}, ...[at + 1, ...row, moved.get(at) || ""].map((cell) => h("td", { textContent: cell }))))
+    const body = this.rows.map((row, at) => h("tr", {}, ...[at + 1, ...row, moved.get(at) || ""].map((cell) => h("td", { textContent: cell }))))
     this.table.append(h("div", { className: "scroll", tabIndex: 0 }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...body))))
   }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import param
 from panel.custom import JSComponent
@@ -31,7 +32,8 @@ class Lanes(JSComponent):
     """Tokens a second, tokens per forward, c, hit rate, #Match − A and milliseconds, iteration by iteration.
 
     Attributes:
-        rows: a row per iteration, see `row`.
+        part: `{"run": its number, "first": index of the first row, "rows": those from there on}`, see `row`.
+        asked: raised by a page that opens in the middle of a run and needs all of it.
         marks: pairs of iteration (from 0) and text: a knob moved before that iteration.
         waiting: the knobs that move next, in words.
         plain: tokens a second of plain decoding, measured; 0 where it was not.
@@ -39,7 +41,8 @@ class Lanes(JSComponent):
         going: whether more is to come.
     """
 
-    rows = param.List(default=[])
+    part = param.Dict(default={"run": 0, "first": 0, "rows": []})
+    asked = param.Integer(0)
     marks = param.List(default=[])
     waiting = param.String("")
     plain = param.Number(0.0)
@@ -48,6 +51,27 @@ class Lanes(JSComponent):
 
     _esm = FOLDER / "lanes.js"
     _stylesheets = [(FOLDER / "lanes.css").read_text("utf-8")]  # noqa: RUF012
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self.rows: list[Row] = []
+        self._run = 0
+        self.param.watch(lambda _: self._send(0), "asked")
+
+    def begin(self, run: int) -> None:
+        """Another run."""
+        self.rows, self._run = [], run
+        self.param.update(marks=[], waiting="")
+        self._send(0)
+
+    def extend(self, rows: Sequence[Row]) -> None:
+        """More iterations."""
+        known = len(self.rows)
+        self.rows += rows
+        self._send(known)
+
+    def _send(self, first: int) -> None:
+        self.part = {"run": self._run, "first": first, "rows": self.rows[first:]}
 
 
 def row(iteration: Iteration) -> Row:

@@ -38,6 +38,8 @@ class TuneTab(pn.viewable.Viewer):
         super().__init__(**params)
         self.session = session
         self._run: LiveRun | None = None
+        self._timed: LiveRun | None = None
+        self._speed = 0.0
         self.rail = KnobRail(session)
         self.banner = html()
         self.prove = pmui.Button(label="Prove it", variant="outlined", width=110, margin=0)
@@ -75,8 +77,9 @@ class TuneTab(pn.viewable.Viewer):
         run = self.session.run
         if run is not self._run:
             self._run = run
-            self.lanes.param.update(rows=[], marks=[], waiting="")
-            self.prose.begin(run.number if run is not None else 0)
+            number = run.number if run is not None else 0
+            self.lanes.begin(number)
+            self.prose.begin(number)
         if run is not None:
             self._extend(run)
         self._say()
@@ -87,18 +90,24 @@ class TuneTab(pn.viewable.Viewer):
         new = iterations[known:]
         moved = {mark.iteration: mark.text for mark in marks}
         if new:
+            self.lanes.extend([row(one) for one in new])
             self.prose.extend([piece(one, run.texts, moved.get(one.index, "")) for one in new])
-        plain = self.session.plain
         self.lanes.param.update(
-            rows=[*self.lanes.rows, *map(row, new)] if new else self.lanes.rows,
             marks=[(mark.iteration, mark.text) for mark in marks],
             waiting=", ".join(waiting(run)),
-            plain=speed([row(one) for one in tuple(plain.iterations)])
-            if plain is not None and plain.over
-            else 0.0,
+            plain=self._plain_speed(),
             made=[len(run.tokens), run.plan.max_new_tokens],
             going=run.active,
         )
+
+    def _plain_speed(self) -> float:
+        """Tokens a second of plain decoding, once it ended."""
+        plain = self.session.plain
+        if plain is None or not plain.over:
+            return 0.0
+        if plain is not self._timed:
+            self._timed, self._speed = plain, speed([row(one) for one in plain.iterations])
+        return self._speed
 
     def _say(self) -> None:
         run, verdict, plain = self.session.run, self.session.verdict, self.session.plain

@@ -23,6 +23,8 @@ def visible(text: str, *, spaces: bool = True, keep: int | None = None, reserved
     Returns:
         Printable text on one line.
     """
+    if text.isascii() and text.isprintable() and not reserved and (keep is None or len(text) <= keep):
+        return text.replace(" ", _MARKS[" "]) if spaces else text  # most text, at once
     shown: list[str] = []
     room = len(text) * 10 if keep is None else keep
     for position, character in enumerate(text):

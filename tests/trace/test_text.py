@@ -224,5 +224,14 @@ def test_visible_can_keep_spaces_and_clip():
     assert visible("a«", reserved="«") == "a\\xab"
 
 
+@given(
+    st.text(st.characters(max_codepoint=0x2FF), max_size=12), st.booleans(), st.none() | st.integers(0, 12)
+)
+def test_plain_text_takes_no_other_way_out_than_the_rest(text, spaces, keep):
+    """A reserved character that is nowhere in the text makes `visible` look at every character."""
+    shown = visible(text, spaces=spaces, keep=keep)
+    assert shown == visible(text, spaces=spaces, keep=keep, reserved="\u2603")
+
+
 def test_columns_count_wide_and_combining_characters():
     assert columns("a漢e\u0301") == 4
