@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=15, help="processor seconds of a mutant")
     options = parser.parse_args()
     if not (options.keep or options.left):
-        subprocess.run([sys.executable, "-c", MAKE], check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+        subprocess.run([sys.executable, "-c", MAKE], check=True, stdout=subprocess.DEVNULL)
     files = Results()
     shutil.copytree("tests", "mutants/tests", dirs_exist_ok=True)
     os.chdir("mutants")
