@@ -1,4 +1,4 @@
-"""Loaded pairs, shared by every visitor: one thread and one first-come-first-served queue for each.
+"""Loaded pairs, shared by every visitor: one thread for each, in which all jobs take turns.
 
 A thread of our own, as Panel's cannot be asked to stop (and a forward must not run in the thread that
 serves the page). Nothing here knows Panel.
@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Condition, RLock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from dashboard.job import RUNNING, WAITING, Job, told
+from dashboard.job import PAUSED, WAITING, Job, told
 from dashboard.probe import facts_of
+from dashboard.turns import Turns
 from phrasekit.pool import PhrasePool
 
 if TYPE_CHECKING:
     from phrasekit.tune import CostTable
 
 LOADED = 2  # pairs in memory at once; the one unused longest goes
-QUEUED = 24  # jobs that may wait for one pair
-QUEUED_EACH = 4  # of them, of one visitor
+JOBS = 24  # that one pair serves in turn; every one that has begun keeps its caches
+JOBS_EACH = 6  # of them, of one visitor
+PATIENCE = 5.0  # seconds that a step may still take when the server ends
 
 log = logging.getLogger("phrasekit.dashboard")
 
 
 class BusyError(RuntimeError):
-    """The queue takes no more jobs; the message says what to do."""
+    """No more jobs or pairs are taken; the message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ class PairSpec:
 
 
 class Place:
-    """One pair with its thread and its queue.
+    """One pair with its thread and the jobs that have their turns in it.
 
     Attributes:
         spec: which pair.
@@ -85,9 +87,16 @@ class Place:
         facts: what there is to know about the pair, as names and values.
         pool: phrases for whoever chooses the shared pool.
         costs: what forwards cost, once a search has measured it; the next one need not.
+
+    Args:
+        spec: see above.
+        load: makes the pair.
+        clock: gives seconds.
     """
 
-    def __init__(self, spec: PairSpec, load: Callable[[], Any]) -> None:
+    def __init__(
+        self, spec: PairSpec, load: Callable[[], Any], *, clock: Callable[[], float] = monotonic
+    ) -> None:
         self.spec = spec
         self.pair: Any = None
         self.status, self.message = "loading", ""
@@ -96,7 +105,9 @@ class Place:
         self.pool = PhrasePool()
         self.costs: CostTable | None = None
         self._load = load
-        self._queue: deque[Job] = deque()
+        self._clock = clock
+        self._turns = Turns()
+        self._paused: list[Job] = []
         self._serving: Job | None = None
         self._closed = False
         self._changed = Condition()
@@ -105,64 +116,74 @@ class Place:
 
     @property
     def idle(self) -> bool:
-        """Whether it serves nobody."""
-        return self._serving is None and not self._queue
+        """Whether it serves nobody; what is paused does not count."""
+        with self._changed:
+            return not self._jobs()
 
     def submit(self, job: Job) -> None:
-        """Put a job at the end of the queue.
+        """Let a job have turns.
 
         Raises:
-            BusyError: too many wait already.
+            BusyError: too many do already, or the pair has just been unloaded.
         """
         with self._changed:
-            mine = sum(one.owner == job.owner for one in self._queue)
-            if mine >= QUEUED_EACH:
-                raise BusyError(
-                    f"at most {QUEUED_EACH} of your jobs may wait, and {mine} do; cancel one or wait for it"
-                )
-            if len(self._queue) >= QUEUED:
-                raise BusyError(
-                    f"at most {QUEUED} jobs may wait for this pair, and {len(self._queue)} do; try again soon"
-                )
+            self._check_room(job)
             job.place = self
             job.status = WAITING
-            self._queue.append(job)
+            self._turns.add(job)
             self._changed.notify_all()
 
     def again(self, job: Job) -> None:
-        """Put a job that was set aside back at the end of the queue."""
+        """Let a job that was paused go on."""
         with self._changed:
-            if job is not self._serving and job not in self._queue:
-                self._queue.append(job)
+            if job in self._paused:
+                self._paused.remove(job)
+                self._turns.add(job)
             self._changed.notify_all()
 
-    def ahead(self, job: Job) -> int:
-        """How many are served before this job, the one being served included."""
+    def wake(self) -> None:
+        """A job wants something of the thread."""
         with self._changed:
-            if job not in self._queue:
-                return 0
-            serving = self._serving is not None and self._serving is not job
-            return self._queue.index(job) + serving
+            self._changed.notify_all()
 
-    def drop(self, job: Job) -> bool:
-        """Take a waiting job out of the queue; whether it was there."""
+    def lets_go(self, job: Job) -> bool:
+        """Forget a job that was cancelled, if it has not begun; else the thread ends it in its next turn."""
         with self._changed:
-            if job in self._queue:
-                self._queue.remove(job)
-                return True
-            return False
+            if job is self._serving or job.over:
+                return False
+            if job.begun:
+                self.again(job)
+                return False
+            if job in self._turns:
+                self._turns.drop(job)
+            elif job in self._paused:
+                self._paused.remove(job)
+            return True
+
+    def ahead(self, job: Job) -> int:
+        """How many have a turn before a job that waits for its first, whoever has one now included."""
+        with self._changed:
+            if job not in self._turns:
+                return 0
+            return self._turns.before(job, self._clock()) + (self._serving is not None)
+
+    def others(self, job: Job) -> int:
+        """How many other visitors have turns."""
+        with self._changed:
+            return len({one.owner for one in self._jobs()} - {job.owner})
 
     def close(self) -> None:
         """Cancel everything and end the thread; the pair's memory is free afterwards."""
         with self._changed:
             self._closed = True
-            waiting = [*self._queue]
-            self._queue.clear()
+            for job in [*self._jobs(), *self._paused]:
+                job.cancel()
             self._changed.notify_all()
-        for job in waiting:
-            job.cancel()
-        if (serving := self._serving) is not None:
-            serving.cancel()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end of the thread, after `close`; one that still loads is not waited for."""
+        if self.status != "loading":
+            self._thread.join(seconds)
 
     def wait(self, seconds: float) -> bool:
         """Wait until the pair is loaded, or could not be; whether it is ready."""
@@ -170,17 +191,32 @@ class Place:
             self._changed.wait_for(lambda: self.status != "loading", seconds)
         return self.status == "ready"
 
+    def _jobs(self) -> list[Job]:
+        """All that wait for a turn or have one."""
+        serving = self._serving
+        return [*self._turns, *([serving] if serving is not None else [])]
+
+    def _check_room(self, job: Job) -> None:
+        if self._closed:
+            raise BusyError("this pair has just been unloaded; try again")
+        there = [one for one in self._jobs() if not one.cancelled]
+        mine = sum(one.owner == job.owner for one in there)
+        if mine >= JOBS_EACH:
+            raise BusyError(
+                f"at most {JOBS_EACH} of your jobs may go on, and {mine} do; cancel one or wait for it"
+            )
+        if len(there) >= JOBS:
+            raise BusyError(f"at most {JOBS} jobs may share this pair, and {len(there)} do; try again soon")
+
     def _serve(self) -> None:
         """The thread: load, then serve one turn after the other."""
         self._try_load()
         while (job := self._next()) is not None:
+            began = self._clock()
             self._turn(job)
             with self._changed:
-                self._serving = None
-                if not job.over and self._closed:
-                    job.cancel()
-                elif job.status == RUNNING or (job.cancelled and not job.over):
-                    self._queue.append(job)
+                self._turns.charge(job, self._clock() - began)
+                self._put_back(job)
         self.pair = None
 
     def _try_load(self) -> None:
@@ -197,31 +233,36 @@ class Place:
             self._changed.notify_all()
 
     def _next(self) -> Job | None:
-        """The first job whose time has come; None once closed."""
+        """The job whose turn it is; None once closed and everything has ended."""
         with self._changed:
-            while not self._closed:
-                now = monotonic()
-                due = next((job for job in self._queue if job.due <= now), None)
-                if due is not None:
-                    self._queue.remove(due)
-                    self._serving = due
-                    return due
-                first = min((job.due for job in self._queue), default=None)
-                self._changed.wait(None if first is None else first - now)
+            while not self._closed or len(self._turns):
+                now = self._clock()
+                if (job := self._turns.take(now)) is not None:
+                    self._serving = job
+                    return job
+                due = self._turns.next_due()
+                self._changed.wait(None if due is None else due - now)
         return None
 
     def _turn(self, job: Job) -> None:
-        """Go on with a job until it ends or steps aside for others."""
-        if self.pair is None:
-            job.fail(RuntimeError(self.message or "the pair is not loaded"))
-            return
+        """One step of a job."""
         try:
-            for _ in job.go_on(self.pair):
-                if job.steps_aside(bool(self._queue)):
-                    return
+            if self.pair is None:
+                raise RuntimeError(self.message or "the pair is not loaded")
+            job.step(self.pair)
         except Exception as error:
             log.warning("a job failed", exc_info=True)
             job.fail(error)
+
+    def _put_back(self, job: Job) -> None:
+        """Where a job waits after its turn."""
+        self._serving = None
+        if job.over:
+            return
+        if job.status == PAUSED and job.held and not job.cancelled:
+            self._paused.append(job)
+            return
+        self._turns.add(job)
 
 
 class ModelHub:
@@ -260,11 +301,14 @@ class ModelHub:
             return self._places.get(spec)
 
     def close(self) -> None:
-        """End every thread."""
+        """End every thread and wait for it; one that is cut off within a forward takes Python along."""
         with self._lock:
-            for place in self._places.values():
-                place.close()
+            places = [*self._places.values()]
             self._places.clear()
+        for place in places:
+            place.close()
+        for place in places:
+            place.join(PATIENCE)
 
     def _make_room(self) -> None:
         while len(self._places) >= self._most:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from threading import Event
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from phrasekit.trace import visible
@@ -26,20 +25,17 @@ _numbers = count(1)
 
 
 class Job:
-    """Work in turns.
+    """Work in steps, each of them a turn; between two turns others have theirs.
 
     Attributes:
-        owner: whose it is; nobody may fill the queue alone.
-        patient: whether it steps aside, between two turns, for whoever waits.
+        owner: whose it is; all jobs of one visitor share that visitor's turns.
         number: tells jobs apart.
         place: where it was submitted.
-        status: "idle", "waiting", "running", "paused", "done", "cancelled" or "failed".
+        status: "idle", "waiting" for its first turn, "running", "paused", "done", "cancelled" or "failed".
         message: what went wrong, in words.
         version: grows with every change worth showing.
         due: not before this moment, in seconds of `time.monotonic`.
     """
-
-    patient = False
 
     def __init__(self, owner: str) -> None:
         self.owner = owner
@@ -49,10 +45,10 @@ class Job:
         self.version = 0
         self.due = 0.0
         self._stop, self._hold = Event(), Event()
-        self._turns: Iterator[None] | None = None
+        self._steps: Iterator[None] | None = None
 
     def work(self, pair: Any) -> Iterator[None]:
-        """Do it; yield wherever it may be set aside. `cancelled` asks before every step."""
+        """Do it; yield after every step. `cancelled` asks before every step, and then it must end."""
         raise NotImplementedError
 
     @property
@@ -66,6 +62,11 @@ class Job:
         return self.status in OVER
 
     @property
+    def begun(self) -> bool:
+        """Whether it has made a step and has more to make."""
+        return self._steps is not None
+
+    @property
     def cancelled(self) -> bool:
         """Whether it was asked to stop."""
         return self._stop.is_set()
@@ -77,74 +78,75 @@ class Job:
 
     @property
     def ahead(self) -> int:
-        """How many are served first."""
+        """How many have a turn before its first."""
         return self.place.ahead(self) if self.place is not None and self.status == WAITING else 0
 
+    @property
+    def others(self) -> int:
+        """How many other visitors it takes turns with."""
+        return self.place.others(self) if self.place is not None and self.status == RUNNING else 0
+
     def cancel(self) -> None:
-        """Stop within a step; what was made is kept."""
+        """Stop within a step, and before the next one of anybody else; what was made is kept.
+
+        What has begun ends in the pair's thread, which alone may touch it.
+        """
         self._stop.set()
-        waits = self.place is not None and self.place.drop(self)
-        if waits or self.status == PAUSED:
-            self._end(CANCELLED)
-        elif self.status == IDLE:
-            self.status = CANCELLED
+        if self.status == IDLE or (self.place is not None and self.place.lets_go(self)):
+            self.end(CANCELLED)
 
     def pause(self) -> None:
-        """Step aside within a step, until `resume`."""
+        """Stand still within a step, until `resume`."""
         if self.active:
             self._hold.set()
+            if self.place is not None:
+                self.place.wake()
 
     def resume(self) -> None:
-        """Go on at the end of the queue."""
+        """Go on when it is its visitor's turn."""
         self._hold.clear()
         if self.status == PAUSED and self.place is not None:
-            self.status = RUNNING
-            self.changed()
+            self._become(RUNNING)
             self.place.again(self)
 
-    def go_on(self, pair: Any) -> Iterator[None]:
-        """The steps from where it was set aside to its end."""
-        if self._turns is None:
-            self._turns = self.work(pair)
-        self.status = RUNNING
-        self.changed()
-        for _ in self._turns:
-            yield
-        self._end(CANCELLED if self.cancelled else DONE)
+    def step(self, pair: Any) -> None:
+        """Have a turn, in the pair's thread: a step, or whatever it was asked for.
 
-    def steps_aside(self, others: bool) -> bool:
-        """Whether to set it aside now.
-
-        Args:
-            others: whether somebody waits.
+        Raises:
+            Exception: whatever its work raises; then `fail` says so.
         """
-        if self._hold.is_set() and not self.cancelled:
-            self.status = PAUSED
-            self.changed()
-            return True
-        return not self.cancelled and ((self.patient and others) or self.due > monotonic())
+        if self.held and not self.cancelled:
+            self._become(PAUSED)
+            return
+        if self._steps is None:
+            if self.cancelled:
+                self.end(CANCELLED)
+                return
+            self._steps = self.work(pair)
+        self._become(RUNNING)
+        try:
+            next(self._steps)
+        except StopIteration:
+            self.end(CANCELLED if self.cancelled else DONE)
 
     def fail(self, error: Exception) -> None:
         """End with an error; what was made is kept."""
         self.message = told(error)
-        self._end(FAILED)
+        self.end(FAILED)
+
+    def end(self, status: str) -> None:
+        """It is over."""
+        self._steps = None
+        self._become(status)
 
     def changed(self) -> None:
         """Something is worth showing."""
         self.version += 1
 
-    def _end(self, status: str) -> None:
-        self.status = status
-        if self._turns is not None and status != DONE:
-            self._close()
-        self._turns = None
-        self.changed()
-
-    def _close(self) -> None:
-        """Let the steps that are left go; a generator that is running cannot be closed and ends by itself."""
-        close = getattr(self._turns, "close", None)
-        if close is not None and not getattr(self._turns, "gi_running", False):
-            close()
+    def _become(self, status: str) -> None:
+        if self.status != status:
+            self.status = status
+            self.changed()
 
 
 def told(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboard.job import CANCELLED, DONE, FAILED, PAUSED, RUNNING, WAITING, Job
+from dashboard.words import queued, sharing
 from phrasekit.views.escape import escape
 
 
@@ -20,8 +21,8 @@ def job_line(job: Job | None, *, idle: str, doing: str, kept: str, share: int, c
     if job is None:
         return f'<div class="state"><i class="dot ready"></i><b>Ready</b><span>{escape(idle)}</span></div>'
     word, more = {
-        WAITING: ("Waiting", f"position {job.ahead + 1} in the queue" if job.ahead else "next in the queue"),
-        RUNNING: ("Running", doing),
+        WAITING: ("Waiting", queued(job)),
+        RUNNING: ("Running", "; ".join(filter(None, (doing, sharing(job))))),
         PAUSED: ("Paused", doing),
         FAILED: ("Stopped", job.message),
         CANCELLED: ("Cancelled", f"{kept}; what is shown is complete up to there"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dashboard.run import PLAIN, LiveRun, MeasuredRun, Plan
+from dashboard.run import PLAIN, LiveRun, Plan
 from phrasekit.trace import Trace
 from phrasekit.trace.summary import counted
 
 
-class PlainRun(MeasuredRun):
+class PlainRun(LiveRun):
     """Plain decoding of a plan's prompt, as many tokens as there are to compare."""
 
     def __init__(self, plan: Plan, *, tokens: int, owner: str) -> None:

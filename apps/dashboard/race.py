@@ -128,8 +128,6 @@ class Race(Job):
         lanes: by prompt that has begun, one lane per entry.
     """
 
-    patient = True
-
     def __init__(self, entries: Sequence[Entry], plan: Plan, prompts: Sequence[str], *, owner: str) -> None:
         super().__init__(owner)
         plain = Entry(name="Plain decoding", method=PLAIN)

@@ -1,4 +1,4 @@
-"""A run that goes on while somebody moves its knobs; and one that only has to be measured."""
+"""A run that goes on while somebody moves its knobs."""
 
 from __future__ import annotations
 
@@ -252,12 +252,6 @@ class LiveRun(Job):
             self._texts.add(ids_of(iteration))
         self.iterations.append(replace(iteration, index=len(self.iterations)))
         self.changed()
-
-
-class MeasuredRun(LiveRun):
-    """A whole run from an empty pool, for comparison; it steps aside for whoever waits."""
-
-    patient = True
 
 
 def moves(before: Knobs, after: Knobs) -> Iterator[str]:

@@ -79,7 +79,7 @@ class Wish:
 
 
 class SearchRun(Job):
-    """One search; between two prompts it steps aside for whoever waits.
+    """One search; a prompt with everybody in it is one step, so that nobody comes between what is compared.
 
     Attributes:
         wish: what to search.
@@ -88,8 +88,6 @@ class SearchRun(Job):
         held_out: settings on the held-out prompts.
         verdict: at the end.
     """
-
-    patient = True
 
     def __init__(self, wish: Wish, *, owner: str) -> None:
         super().__init__(owner)

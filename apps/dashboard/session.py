@@ -16,7 +16,7 @@ from dashboard.hub import BusyError, ModelHub, PairSpec, Place
 from dashboard.job import Job, told
 from dashboard.options import Options
 from dashboard.proof import PlainRun, Verdict, baseline_of, compare
-from dashboard.run import PLAIN, LiveRun, MeasuredRun
+from dashboard.run import PLAIN, LiveRun
 from dashboard.state import REACH, Settings
 from dashboard.words import short
 from phrasekit import demo
@@ -42,7 +42,7 @@ class Pin:
 
     name: str
     knobs: str
-    run: MeasuredRun
+    run: LiveRun
 
 
 class Session(param.Parameterized):
@@ -194,7 +194,7 @@ class Session(param.Parameterized):
             if not self.submit(self.plain):
                 self.plain = None
                 return False
-        run = MeasuredRun(plan, owner=self.owner)
+        run = LiveRun(plan, owner=self.owner)
         if not self.submit(run):
             return False
         self.pins = (*self.pins, Pin(plan.method, short(plan.method, plan.knobs), run))
@@ -262,7 +262,7 @@ class Session(param.Parameterized):
         """Raise the pulse if anything changed; the page calls this a few times a second."""
         busy = self.busy  # asked first: what ends from here on is seen by the next look
         place = self.place
-        jobs = tuple((job.number, job.version, job.ahead) for job in self._every_job())
+        jobs = tuple((job.number, job.version, job.ahead, job.others) for job in self._every_job())
         status = (place.status, place.message) if place is not None else None
         now = (jobs, status, self.uploaded is not None, len(self.pins), self.settings.spec)
         if now != self._seen:

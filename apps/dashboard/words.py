@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.job import CANCELLED, DONE, FAILED, PAUSED, RUNNING, WAITING
+from dashboard.job import CANCELLED, DONE, FAILED, PAUSED, RUNNING, WAITING, Job
 from dashboard.run import SYMBOLS, LiveRun
 from phrasekit.trace.summary import counted
 from phrasekit.widgets.controls import read_by
@@ -42,15 +42,27 @@ def short(method: str, knobs: Mapping[str, int]) -> str:
     )
 
 
+def queued(job: Job) -> str:
+    """Where a job that waits for its first turn stands."""
+    ahead = job.ahead
+    return f"position {ahead + 1} in the queue" if ahead else "next in the queue"
+
+
+def sharing(job: Job) -> str:
+    """Who has turns beside a job that runs; "" where nobody has."""
+    others = job.others
+    return f"taking turns with {counted(others, 'other')}" if others else ""
+
+
 def state_of(run: LiveRun | None) -> tuple[str, str]:
     """A run's state in one word, and what else there is to say."""
     if run is None:
         return "Ready", "nothing has run yet"
     made = counted(len(run.tokens), "token")
     if run.status == WAITING:
-        return "Waiting", f"position {run.ahead + 1} in the queue" if run.ahead else "next in the queue"
+        return "Waiting", queued(run)
     if run.status == RUNNING:
-        return "Running", ""
+        return "Running", sharing(run)
     if run.status == PAUSED:
         return "Paused", f"after {made}; what is shown is complete up to there"
     if run.status == CANCELLED:

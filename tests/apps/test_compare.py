@@ -25,8 +25,8 @@ ENTRIES = (Entry(name="speculative", method="speculative"), Entry(name="ouroboro
 @pytest.fixture(scope="module")
 def race(pair):
     one = Race(ENTRIES, Plan(prompt="", max_new_tokens=12), PROMPTS, owner="me")
-    for _ in one.go_on(pair):
-        pass
+    while not one.over:
+        one.step(pair)
     return one
 
 
@@ -45,7 +45,8 @@ def test_every_lane_writes_the_text_of_plain_decoding(race, pair):
 
 def test_whoever_had_the_least_time_goes_next(pair):
     one = Race(ENTRIES, Plan(prompt="", max_new_tokens=24), PROMPTS[:1], owner="me")
-    for _ in one.go_on(pair):
+    while not one.over:
+        one.step(pair)
         lanes = [lane for lane in one.lanes[0] if not lane.over] if one.lanes else []
         longest = max((iteration.ms for lane in lanes for iteration in lane.iterations), default=0.0)
         spread = max((lane.ms for lane in lanes), default=0.0) - min((lane.ms for lane in lanes), default=0.0)
@@ -81,8 +82,8 @@ def test_other_tokens_are_said_where_they_begin(race):
 def test_a_method_that_cannot_run_is_shown_with_its_reason(pair):
     entries = (Entry(name="rest", method="rest"), *ENTRIES)
     one = Race(entries, Plan(prompt="", max_new_tokens=4), PROMPTS[:1], owner="me")
-    for _ in one.go_on(pair):
-        pass
+    while not one.over:
+        one.step(pair)
     assert one.status == "done"
     plain, rest, *others = results(one)
     assert "corpus" in rest.failure

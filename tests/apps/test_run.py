@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 import pytest
 
 from dashboard.job import CANCELLED, DONE, FAILED
@@ -25,9 +27,11 @@ WILD = [
 
 def drive(run, pair, changes=()):
     """Take a run through its steps, with a change after every other one."""
-    left = list(changes)
-    for step, _ in enumerate(run.go_on(pair)):
-        if left and step % 2:
+    left, steps = list(changes), 0
+    while not run.over:
+        run.step(pair)
+        steps += 1
+        if left and run.active and steps % 2 == 0:
             run.change(**left.pop(0))
     return run
 
@@ -48,21 +52,20 @@ def test_whatever_moves_the_text_is_that_of_plain_decoding(pair, sampling, tmp_p
 
 def test_a_change_holds_from_the_next_iteration_on_with_a_mark(pair):
     run = LiveRun(Plan(prompt=PROMPT, max_new_tokens=48), owner="me")
-    steps = run.go_on(pair)
-    next(steps)
+    run.step(pair)
     before = run.knobs
     assert before is not None
     run.change(method="ouroboros", knobs={"gamma": before.gamma + 3, "beta": 4})
     assert run.wanted is not None
     assert run.iterations[-1].knobs["gamma"] == before.gamma
-    next(steps)
+    run.step(pair)
     assert run.wanted is None
     assert run.iterations[-1].knobs["gamma"] == before.gamma + 3
     (mark,) = run.marks
     assert mark.iteration == 1
     assert mark.text.split(", ") == [f"γ {before.gamma} → {before.gamma + 3}", f"β {before.beta} → 4"]
     run.change(method="ouroboros", knobs={"gamma": before.gamma + 3, "beta": 4})
-    next(steps)
+    run.step(pair)
     assert len(run.marks) == 1
 
 
@@ -82,11 +85,10 @@ def test_an_untouched_plan_takes_the_pairs_own_knobs(pair):
 
 def test_cancel_keeps_what_was_made(pair):
     run = LiveRun(Plan(prompt=PROMPT, max_new_tokens=64), owner="me")
-    steps = run.go_on(pair)
-    next(steps)
-    next(steps)
+    run.step(pair)
+    run.step(pair)
     run.cancel()
-    assert list(steps) == []
+    run.step(pair)
     assert run.status == CANCELLED
     assert len(run.iterations) == 2
     assert run.trace.finish_reason == "cancelled"
@@ -96,15 +98,17 @@ def test_cancel_keeps_what_was_made(pair):
 def test_a_prompt_too_long_is_refused_in_words(pair):
     run = LiveRun(Plan(prompt="word " * 60, prompt_tokens=20), owner="me")
     with pytest.raises(ValueError, match="at most 20 tokens here, but this one has"):
-        next(run.go_on(pair))
+        run.step(pair)
 
 
 def test_a_pace_waits_between_iterations(pair):
     run = LiveRun(Plan(prompt=PROMPT, max_new_tokens=32, pace=4.0), owner="me")
-    steps = run.go_on(pair)
-    next(steps)
-    assert run.steps_aside(False)
-    assert run.due > 0
+    before = monotonic()
+    run.step(pair)
+    assert run.due >= before + 1 / 4
+    while run.active:
+        run.step(pair)
+    assert run.due == 0
 
 
 def test_rows_are_the_numbers_of_the_trace(pair):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import gc
 import json
+from threading import Event
 from weakref import ref
 
 import pytest
 
 from dashboard.hub import PairSpec
+from dashboard.job import Job
 from dashboard.options import Options
+from dashboard.run import LiveRun
 from dashboard.session import PINS
+from dashboard.words import state_of
 from phrasekit import demo, generate
 from phrasekit.trace import save_trace
-from tests.apps.conftest import PROMPT, finish
+from tests.apps.conftest import PROMPT, finish, until
 
 
 def test_run_writes_the_targets_text(visitor, pair):
@@ -169,6 +173,63 @@ def test_visitors_share_the_pair_and_nothing_else(visitor):
     assert one.run.pool is not other.run.pool
     assert len(one.run.pool) > 0
     assert other.run.prompt != one.run.prompt
+
+
+class Blocked(Job):
+    """Keeps the thread until everybody has come."""
+
+    def __init__(self):
+        super().__init__("nobody")
+        self.gate = Event()
+
+    def work(self, pair):
+        yield self.gate.wait(30)
+
+
+def test_three_visitors_at_once_write_in_turns(visitor, pair, monkeypatch):
+    order, add = [], LiveRun._add
+
+    def noted(run, iteration):
+        add(run, iteration)
+        order.append(run.number)
+
+    monkeypatch.setattr(LiveRun, "_add", noted)
+    prompts = (PROMPT, "import os\n", "class Stack:\n")
+    three = [visitor(prompt=prompt, method="vanilla", tokens=24) for prompt in prompts]
+    place = three[0].place
+    place._clock = lambda: float(len(order))  # every iteration takes a second, however busy this machine is
+    place.submit(first := Blocked())
+    for one in three:
+        assert one.start()
+    seen = [state_of(one.run) for one in three]
+    assert [word for word, _ in seen] == ["Waiting"] * 3
+    assert [more for _, more in seen] == [f"position {at} in the queue" for at in (2, 3, 4)]
+    first.gate.set()
+    for one in three:
+        finish(one)
+    assert order == [one.run.number for _ in range(24) for one in three]
+    for one, prompt in zip(three, prompts, strict=True):
+        assert one.run.tokens == generate(pair, prompt, method="vanilla", max_new_tokens=24).tokens
+
+
+def test_a_visitor_reads_how_many_others_there_are(visitor):
+    one, other = visitor(pace="2 iterations a second"), visitor(pace="2 iterations a second")
+
+    def read():
+        one.tick()
+        assert one._seen[0][0][-1] == one.run.others, "a change of it is worth a look"
+        return state_of(one.run)
+
+    one.start()
+    until(lambda: one.run.iterations)
+    assert read() == ("Running", "")
+    other.start()
+    assert read() == ("Running", "taking turns with 1 other")
+    other.cancel()
+    finish(other)
+    assert read() == ("Running", "")
+    one.cancel()
+    finish(one)
 
 
 def test_a_pool_is_fresh_kept_or_shared_as_chosen(visitor):
