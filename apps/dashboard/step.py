@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any
 
 import panel as pn
@@ -15,7 +15,8 @@ from phrasekit.trace import Trace
 from phrasekit.views.escape import escape
 from phrasekit.widgets.panel_stepper import PanelStepper
 
-OFTEN = 1.0  # seconds between two pictures of a run that goes on
+OFTEN = 1.0  # seconds between two pictures of a run that goes on, or more:
+SHARE = 20  # times what the last picture took, as the run stands still meanwhile
 
 INTRO = """
 <h1>Watch a language model write the same text, faster</h1>
@@ -31,7 +32,7 @@ class StepTab(pn.viewable.Viewer):
         super().__init__(**params)
         self.session = session
         self._shown: tuple[object, ...] = ()
-        self._drawn = 0.0
+        self._due = 0.0
         settings = session.settings
         self.stepper = PanelStepper(
             session.trace, step=settings.step, baseline=session.baseline, theme=session.theme, margin=0
@@ -59,7 +60,7 @@ class StepTab(pn.viewable.Viewer):
         self.show()
 
     def show(self) -> None:
-        """Show the trace, at most once a second while it grows, and only where somebody looks."""
+        """Show the trace, now and then while it grows, and only where somebody looks."""
         session = self.session
         run, source = session.run, session.source
         going = run is not None and run.active and source == "run"
@@ -71,10 +72,10 @@ class StepTab(pn.viewable.Viewer):
         )
         if session.settings.tab != "step":
             return
-        if now == self._shown and not (going and monotonic() - self._drawn > OFTEN):
+        if now == self._shown and not (going and monotonic() > self._due):
             return
         fresh = now[:2] != self._shown[:2]
-        self._shown, self._drawn = now, monotonic()
+        self._shown, used = now, thread_time()
         self._trace = session.trace
         if fresh and self.stepper.step and source == "run":
             self.stepper.step = 0
@@ -82,6 +83,7 @@ class StepTab(pn.viewable.Viewer):
         self.intro.visible = source == RECORDED
         self.back.visible = source == "uploaded"
         self.told.object = f'<p class="note">{escape(_source(session))}</p>'
+        self._due = monotonic() + max(OFTEN, SHARE * (thread_time() - used))
 
     def _paint(self, event: Any) -> None:
         self.stepper.theme = event.new
