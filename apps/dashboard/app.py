@@ -27,12 +27,7 @@ def hub() -> ModelHub:
 
 def serve(options: Options, pairs: ModelHub) -> pmui.Page:
     """A page for one visitor, as its link asks."""
-    settings = Settings(
-        target=options.pair.target,
-        draft=options.pair.draft,
-        device=options.pair.device,
-        dtype=options.pair.dtype,
-    )
+    settings = Settings.of(options)
     wrong = settings.read(pn.state.session_args)
     dashboard = Dashboard(pairs, options, settings)
     dashboard.session.notice = " ".join(wrong)

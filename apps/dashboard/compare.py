@@ -19,6 +19,7 @@ from dashboard.racelanes import RaceLanes, lane_of
 from dashboard.run import PLAIN, runnable
 from dashboard.runbar import RunBar, both_ways
 from dashboard.session import Session
+from dashboard.state import MOST_COMPARED, NOW
 from dashboard.tune import section
 from dashboard.words import LANES, short
 from phrasekit import METHODS
@@ -28,9 +29,8 @@ from phrasekit.views import comparison_view
 from phrasekit.views.escape import escape
 from phrasekit.views.html import fragment
 
-MOST = 8  # entries beside plain decoding
 BUNDLED = 8  # prompts of those that come with the package
-NOW, PIN = "now", "pin"
+PIN = "pin"
 PROMPTS = {
     "the prompt of Step and Tune": "this",
     "the example prompts": "examples",
@@ -54,7 +54,7 @@ class CompareTab(pn.viewable.Viewer):
         self._painted: tuple[object, ...] = ()
         settings = session.settings
         self.who = pmui.MultiChoice(
-            label="Who races against plain decoding", max_items=MOST,
+            label="Who races against plain decoding", max_items=MOST_COMPARED,
             sizing_mode="stretch_width", min_width=240, margin=(0, 12, 8, 0),
         )  # fmt: skip
         self.prompts = pmui.Select(
@@ -275,7 +275,9 @@ class CompareTab(pn.viewable.Viewer):
             return
         known = set(options.values())
         chosen = self.who.value or [name for name in settings.compared.split(",") if name]
-        self.who.param.update(options=options, value=[value for value in chosen if value in known][:MOST])
+        self.who.param.update(
+            options=options, value=[value for value in chosen if value in known][:MOST_COMPARED]
+        )
 
     def _chosen(self, event: Any) -> None:
         names = [value for value in event.new if value in METHODS or value == NOW]

@@ -12,6 +12,7 @@ import panel_material_ui as pmui
 from panel.io import hold
 from panel.util import edit_readonly
 
+from dashboard.address import Address, no_room
 from dashboard.compare import CompareTab
 from dashboard.files import Files
 from dashboard.hub import ModelHub
@@ -22,7 +23,7 @@ from dashboard.pool import PoolTab
 from dashboard.runbar import RunBar
 from dashboard.search import SearchTab
 from dashboard.session import Session
-from dashboard.state import Settings
+from dashboard.state import NAMES, REACH, Settings
 from dashboard.step import StepTab
 from dashboard.theory import TheoryTab
 from dashboard.tour import Tour
@@ -59,6 +60,7 @@ class Dashboard(pn.viewable.Viewer):
         super().__init__(**params)
         self.session = session = Session(hub, options, settings)
         bar = RunBar(session)
+        self._no_room = ""
         self.tabs = pmui.Tabs(
             *((title, pn.panel(view(session, bar))) for title, view in TABS.values()),
             dynamic=True,
@@ -70,6 +72,7 @@ class Dashboard(pn.viewable.Viewer):
         self.files = Files(session)
         self.tour = Tour(session)
         self.layout = pn.Column(
+        self.address = Address()
             self.notice,
             self.tour,
             self.tabs,
@@ -88,7 +91,7 @@ class Dashboard(pn.viewable.Viewer):
         ink = Ink(dark=False)
         page = pmui.Page(
             title="phrasekit",
-            header=[self.pair, pn.Spacer(sizing_mode="stretch_width"), self.files, ink],
+            header=[self.pair, pn.Spacer(sizing_mode="stretch_width"), self.files, ink, self.address],
             main=[self.layout],
             theme_config=THEME,
             sx=FRAME,
@@ -135,18 +138,25 @@ class Dashboard(pn.viewable.Viewer):
 
     def follow(self) -> None:
         """Look at what goes on, as long as something does; a page that only stands there costs nothing."""
-        session, location = self.session, pn.state.location
+        session = self.session
         session.together = hold
         clock = pn.state.add_periodic_callback(Look(session), period=PERIOD, start=False)
         session.param.watch(lambda event: clock.start() if event.new else clock.stop(), "following")
         session.tick()
         pn.state.on_session_destroyed(lambda _: session.close())
 
-        def write(*_: Any) -> None:
-            if location is not None:
-                location.search = session.settings.query()
+        self._write()
+        session.settings.param.watch(self._write, list(NAMES))
+        session.param.watch(self._write, "theme")
 
-        session.settings.param.watch(write, [name for name in session.settings.param if name != "name"])
+    def _write(self, *_: Any) -> None:
+        """Put the state into the address; a theme that a link asked for stays in it."""
+        session = self.session
+        themed = "theme" in pn.state.session_args
+        self.address.search = session.settings.query() + (f"&theme={session.theme}" if themed else "")
+        told = no_room(session.settings)
+        if told != self._no_room:
+            self._no_room = session.notice = told
 
     def _turn(self, event: Any) -> None:
         self.session.settings.tab = list(TABS)[event.new]

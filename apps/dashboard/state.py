@@ -2,33 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import param
 
+from dashboard import studies
 from dashboard.examples import EXAMPLES, FIRST
 from dashboard.hub import PairSpec
+from dashboard.options import Options
+from dashboard.poolrows import SORTS
 from dashboard.run import SYMBOLS, Plan
 from phrasekit.decode.knobs import BOUNDS
 from phrasekit.methods import runnable
 from phrasekit.widgets.controls import KNOBS
 
 VERSION = "1"  # of links
+# Characters of a link. The page sends it with its websocket, twice, and a server takes 64 kB of headers: a
+# longer one would show a page that never connects.
+LONGEST = 12_000
+LONG = ("pasted", "prompt")  # what a link leaves out where it has no room, the first one first
 TABS = ("step", "tune", "compare", "pool", "search", "theory", "model")
 POOLS = ("fresh", "kept", "shared")
 SCHEDULES = ("serial", "threads")  # of parallel methods
-PROMPTS = ("this", "examples", "bundled")  # what to compare and to search on
+PROMPTS = ("this", "examples", "bundled")  # what to compare on
+SEARCHED = ("all", "some", "pasted")  # what to search on
+STRATEGIES = ("algorithm1", "grid")
+NOW = "now"  # among the methods to compare: the setting of Tune
+MOST_COMPARED, MOST_SEARCHED, MOST_PASTED = 8, 4, 64
+NO_STUDY = "none"  # where a study's name would be
 PACES = {"full speed": 0.0, "8 iterations a second": 8.0, "2 iterations a second": 2.0}
 # knob → ends of its slider; a link may not ask for more
 REACH = {name: (BOUNDS[name][0], most) for name, (_, most) in KNOBS.items() if name in SYMBOLS}
+# values of a grid by knob, as they are typed
+GRIDS = {
+    "gamma": "1, 2, 4",
+    "window": "0, 8",
+    "level": "4, 6",
+    "guesses": "2, 4",
+    "suffixes": "0, 3",
+    "beta": "4, 6",
+}
+# numbers of Theory → ends of their sliders
+CURVES = {"alpha": (0.0, 0.99), "c": (1.0, 6.0), "ratio": (0.02, 1.5), "beta": (0, 12)}
+
+
+def _any_of(names: Iterable[str], most: int) -> str:
+    """A pattern: up to so many of the names, with commas between."""
+    one = f"({'|'.join(map(re.escape, names))})"
+    return rf"\A({one}(,{one}){{0,{most - 1}}})?\Z"
+
+
+def _short(most: int) -> str:
+    """A pattern: so many characters on one line."""
+    return rf"\A[^\x00-\x1f]{{0,{most}}}\Z"
+
+
+def _grid(name: str) -> param.String:
+    return param.String(default=GRIDS[name], regex=_short(80), doc="values of a grid, as typed")
+
+
+def _curve(kind: type[param.Number], name: str) -> param.Number:
+    return kind(default=None, allow_None=True, bounds=CURVES[name], doc="None: as the run shown has it")
 
 
 class Settings(param.Parameterized):
     """Everything a link carries, each value within its bounds.
 
-    Knobs change the work and never the text; temperature, top-p and seed change the text.
+    Knobs change the work and never the text; temperature, top-p and seed change the text. What only a run of
+    the visitor has, such as pins, the token looked at or a moment of a race, is not in it.
     """
 
     tab = param.Selector(default="step", objects=list(TABS))
@@ -49,18 +93,55 @@ class Settings(param.Parameterized):
     pace = param.Selector(default="8 iterations a second", objects=list(PACES))
     schedule = param.Selector(default="serial", objects=list(SCHEDULES))
     compared = param.String(
-        default="speculative,prompt_lookup,lookahead,ouroboros", regex=r"^[a-z_,-]{0,240}$"
+        default="speculative,prompt_lookup,lookahead,ouroboros",
+        regex=_any_of((*runnable(None), NOW), MOST_COMPARED),
     )
     prompts = param.Selector(default="examples", objects=list(PROMPTS))
     race_tokens = param.Integer(default=96, bounds=(1, 512), doc="tokens of every lane at most")
-    searched = param.String(default="ouroboros", regex=r"^[a-z_,-]{0,240}$")
-    strategy = param.Selector(default="algorithm1", objects=["algorithm1", "grid"])
+    words = param.String(default="", regex=_short(80), doc="words that the phrases shown must hold")
+    sort = param.Selector(default=next(iter(SORTS)), objects=list(SORTS), doc="order of the phrases")
+    searched = param.String(default="ouroboros", regex=_any_of(runnable(None), MOST_SEARCHED))
+    strategy = param.Selector(default="algorithm1", objects=list(STRATEGIES))
     budget = param.Integer(default=120, bounds=(0, 7200), doc="seconds of a search; 0 sets no end")
+    search_prompts = param.Selector(default="all", objects=list(SEARCHED))
+    search_tokens = param.Integer(default=40, bounds=(4, 256), doc="tokens of every trial and prompt")
+    repeats = param.Integer(default=2, bounds=(1, 9), doc="of every trial and prompt")
+    study = param.String(
+        default="",
+        regex=rf"\A({NO_STUDY}|(?a:{studies.NAME.pattern}))?\Z",
+        doc='a study\'s name; "" is a new one',
+    )
+    grid = param.String(default="gamma,beta", regex=_any_of(GRIDS, len(GRIDS)), doc="knobs of a grid")
+    grid_gamma = _grid("gamma")
+    grid_window = _grid("window")
+    grid_level = _grid("level")
+    grid_guesses = _grid("guesses")
+    grid_suffixes = _grid("suffixes")
+    grid_beta = _grid("beta")
+    pasted = param.String(default="", doc="prompts to search on, with a line --- between them")
+    curve_alpha = _curve(param.Number, "alpha")
+    curve_c = _curve(param.Number, "c")
+    curve_ratio = _curve(param.Number, "ratio")
+    curve_beta = _curve(param.Integer, "beta")
     step = param.Integer(default=0, bounds=(0, 100_000), doc="iteration shown, from 0")
-    target = param.String(default="")
-    draft = param.String(default="")
-    device = param.String(default="cpu")
-    dtype = param.String(default="")
+    target = param.String(default="", regex=_short(1000))
+    draft = param.String(default="", regex=_short(1000))
+    device = param.String(default="cpu", regex=r"\A[a-z]{1,12}(:\d{1,3})?\Z")
+    dtype = param.String(default="", regex=r"\A(?a:\w{0,24})\Z")
+
+    @classmethod
+    def of(cls, options: Options) -> Settings:
+        """What a visitor of this server begins with, within the server's own caps."""
+        pair = options.pair
+        made = cls(target=pair.target, draft=pair.draft, device=pair.device, dtype=pair.dtype)
+        for name in ("tokens", "race_tokens", "search_tokens"):
+            known = made.param[name]
+            least, most = known.bounds
+            known.bounds = (least, max(least, min(most, options.new_tokens)))
+            setattr(made, name, min(getattr(cls, name), known.bounds[1]))
+        made.param["prompt"].regex = rf"\A(?s:.{{0,{options.prompt_characters}}})\Z"
+        made.param["pasted"].regex = rf"\A(?s:.{{0,{MOST_PASTED * options.prompt_characters}}})\Z"
+        return made
 
     @property
     def knobs(self) -> dict[str, int]:
@@ -96,8 +177,19 @@ class Settings(param.Parameterized):
         return {name: getattr(self, name) for name in NAMES}
 
     def query(self) -> str:
-        """The whole state, as the end of a link."""
-        return "?" + urlencode({"v": VERSION, **{name: str(value) for name, value in self.as_dict().items()}})
+        """The whole state, as the end of a link; without `unlinked`."""
+        left_out = self.unlinked
+        return _link({name: value for name, value in self.as_dict().items() if name not in left_out})
+
+    @property
+    def unlinked(self) -> tuple[str, ...]:
+        """What a link has no room for: long prompts."""
+        values = self.as_dict()
+        for count in range(len(LONG)):
+            if len(_link(values)) <= LONGEST:
+                return LONG[:count]
+            del values[LONG[count]]
+        return LONG
 
     def read(self, arguments: Mapping[str, Sequence[bytes | str]]) -> list[str]:
         """Take the values of a link, one by one; a value that does not fit is left out.
@@ -119,9 +211,9 @@ class Settings(param.Parameterized):
         ]
 
     def _take(self, name: str, text: str) -> bool:
-        kind = type(getattr(self, name))
+        known = self.param[name]
         try:
-            setattr(self, name, kind(text))
+            setattr(self, name, None if not text and known.allow_None else _kind(known)(text))
         except (ValueError, TypeError, OverflowError):
             return False
         return True
@@ -133,6 +225,18 @@ NAMES = tuple(name for name in Settings.param if name != "name")
 def _within(name: str, value: int) -> int:
     lowest, highest = REACH[name]
     return max(lowest, min(highest, value))
+
+
+def _link(values: Mapping[str, Any]) -> str:
+    given = {name: "" if value is None else str(value) for name, value in values.items()}
+    return "?" + urlencode({"v": VERSION, **given}, errors="replace")
+
+
+def _kind(known: param.Parameter) -> type[int | float | str]:
+    """What a value is made from a link's words by."""
+    if isinstance(known, param.Integer):
+        return int
+    return float if isinstance(known, param.Number) else str
 
 
 def _text(value: bytes | str) -> str:

@@ -13,6 +13,7 @@ from dashboard.figures import Drawing, FigureTab, lead
 from dashboard.look import beside, card, html
 from dashboard.runbar import RunBar
 from dashboard.session import Session
+from dashboard.state import CURVES
 from phrasekit.trace import Trace
 from phrasekit.tune import CostTable
 from phrasekit.views import View, speedup_view
@@ -54,12 +55,11 @@ class TheoryTab(pn.viewable.Viewer):
         self._shown: tuple[object, ...] = ()
         self._costs: CostRun | None = None
         self._read: CostTable | None = None
-        self._touched = False  # whether the visitor has moved a slider: then a new run leaves them alone
         self.sliders = {
-            "alpha": _slider("α  acceptance", 0.0, 0.99, 0.01, 0.7),
-            "c": _slider("c  tokens per draft forward", 1.0, 6.0, 0.1, 1.0),
-            "ratio": _slider("t_S / t_T  cost of a draft forward", 0.02, 1.5, 0.01, 0.25),
-            "beta": pmui.IntSlider(label="β  tokens for free", start=0, end=12, value=0, **SLIDER),
+            "alpha": _slider("alpha", "α  acceptance", 0.01, 0.7),
+            "c": _slider("c", "c  tokens per draft forward", 0.1, 1.0),
+            "ratio": _slider("ratio", "t_S / t_T  cost of a draft forward", 0.01, 0.25),
+            "beta": _slider("beta", "β  tokens for free", 1, 0),
         }
         self.take = pmui.Button(
             label="Take the run's numbers", variant="outlined", width=190, margin=(4, 8, 4, 0)
@@ -96,13 +96,18 @@ class TheoryTab(pn.viewable.Viewer):
             styles={"gap": "16px"},
         )
         for slider in self.sliders.values():
-            slider.param.watch(self._moved, "value")
+            slider.param.watch(lambda _: self.show(), "value")
+            slider.param.watch(self._moved, "value_throttled")
         self.take.on_click(lambda _: self.take_run())
         self.measure.on_click(lambda _: self.measure_here())
         session.watch(self.show)
         session.param.watch(lambda *_: self.show(), "theme")
         session.settings.param.watch(lambda *_: self.show(), "tab")
+        chosen = self._chosen
         self.take_run()
+        if chosen:
+            self._choose(**chosen)
+            self.told.object = '<p class="note">The numbers are those of the link.</p>'
         self.show()
 
     @property
@@ -120,7 +125,7 @@ class TheoryTab(pn.viewable.Viewer):
             )
             return False
         self._put(alpha=_mean(run), c=run.c, ratio=run.t_draft / run.t_target, beta=run.beta)
-        self._touched = False
+        self.session.settings.param.update(dict.fromkeys(map(_setting, self.sliders)))
         self.told.object = (
             f'<p class="note">The run shown: a draft forward took {run.t_draft:.1f} ms, a target forward '
             f"{run.t_target:.1f} ms.</p>"
@@ -146,7 +151,7 @@ class TheoryTab(pn.viewable.Viewer):
         run, plain = session.run, session.plain
         ran = (run.number, run.status) if run is not None and run.over else ()
         ran = (*ran, session.source, id(session.uploaded), plain is not None and plain.over)
-        if self._shown and self._shown[1:-1] != ran and not self._touched:
+        if self._shown and self._shown[1:-1] != ran and not self._chosen:
             self.take_run()
         state = (self.numbers, *ran, session.theme)
         if state == self._shown:
@@ -182,22 +187,33 @@ class TheoryTab(pn.viewable.Viewer):
             return
         draft = table.ms("draft", 1, CONTEXT)
         rows = table.ms("target", 8, CONTEXT) / target
-        self._put(ratio=draft / target)
-        self._touched = True
+        self._choose(ratio=draft / target)
         self.told.object = (
             f'<p class="note">Measured here, one row behind {CONTEXT} cached ones: draft {draft:.1f} ms, '
             f"target {target:.1f} ms. The equations take rows to be free; 8 rows cost the target {rows:.2f} "
             "times one.</p>"
         )
 
+    @property
+    def _chosen(self) -> dict[str, float]:
+        """The numbers that the visitor has chosen; a new run leaves the sliders alone then."""
+        settings = self.session.settings
+        known = {name: getattr(settings, _setting(name)) for name in self.sliders}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def _choose(self, **values: float) -> None:
+        """Put sliders somewhere, for good: a link carries all of them from now on."""
+        self._put(**values)
+        self._moved()
+
     def _put(self, **values: float) -> None:
         for name, value in values.items():
             slider = self.sliders[name]
             slider.value = type(slider.value)(min(slider.end, max(slider.start, round(value, 2))))
 
-    def _moved(self, _: Any) -> None:
-        self._touched = True
-        self.show()
+    def _moved(self, *_: Any) -> None:
+        values = {_setting(name): slider.value for name, slider in self.sliders.items()}
+        self.session.settings.param.update(values)
 
     def _run(self) -> SpeedupInfo | None:
         try:
@@ -215,8 +231,15 @@ class TheoryTab(pn.viewable.Viewer):
 SLIDER: dict[str, Any] = {"size": "small", "sizing_mode": "stretch_width", "margin": (10, 24, 0, 20)}
 
 
-def _slider(name: str, start: float, end: float, step: float, value: float) -> Any:
-    return pmui.FloatSlider(label=name, start=start, end=end, step=step, value=value, **SLIDER)
+def _slider(name: str, label: str, step: float, value: float) -> Any:
+    start, end = CURVES[name]
+    kind = pmui.IntSlider if isinstance(step, int) else pmui.FloatSlider
+    return kind(label=label, start=start, end=end, step=step, value=value, **SLIDER)
+
+
+def _setting(name: str) -> str:
+    """The setting that holds a slider's number."""
+    return f"curve_{name}"
 
 
 def _meaning(name: str) -> Any:

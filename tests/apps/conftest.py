@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from socket import socket
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -62,6 +63,12 @@ def visitor(hub: Any) -> Callable[..., Any]:
         return session
 
     return make
+
+
+def arguments(query: str) -> dict[str, list[bytes]]:
+    """A link's values, as a server hands them over."""
+    parsed = parse_qs(query.removeprefix("?"), keep_blank_values=True)
+    return {name: [value.encode() for value in values] for name, values in parsed.items()}
 
 
 def finish(session: Any) -> Any:

@@ -9,12 +9,13 @@ import pytest
 
 from dashboard import studies
 from dashboard.runbar import RunBar
-from dashboard.search import NEW, NONE, PASTED, PROMPTS, SearchTab
+from dashboard.search import SearchTab
 from dashboard.searchrun import SearchRun, Wish
 from dashboard.searchtable import best_chart, heat_maps, trials_table
+from dashboard.state import NO_STUDY, Settings
 from phrasekit.bench.standings import Spread
 from phrasekit.tune import TrialRecord, measure_costs
-from tests.apps.conftest import finish
+from tests.apps.conftest import arguments, finish
 
 PASTE = "def add(a, b):\n    return\n---\nclass Queue:\n    def put(self, item):\n"
 
@@ -31,15 +32,20 @@ def costs(pair):
 
 @pytest.fixture
 def tab(visitor, costs):
-    session = visitor(tab="search", strategy="grid", searched="speculative", budget=0)
+    session = visitor(
+        tab="search",
+        strategy="grid",
+        searched="speculative",
+        budget=0,
+        search_prompts="pasted",
+        pasted=PASTE,
+        search_tokens=4,
+        repeats=1,
+        grid="gamma",
+        grid_gamma="1, 3",
+    )
     session.place.costs = costs
-    made = SearchTab(session, RunBar(session))
-    made.prompts.value = PROMPTS[PASTED]
-    made.pasted.value = PASTE
-    made.tokens.value, made.repeats.value = 4, 1
-    made.knobs.value = ["gamma"]
-    made.values["gamma"].value = "1, 3"
-    return made
+    return SearchTab(session, RunBar(session))
 
 
 def trial(**changes):
@@ -58,7 +64,7 @@ def trial(**changes):
 
 def test_a_grid_is_searched_to_a_verdict_and_applied_to_tune(tab):
     session = tab.session
-    tab.study.value = NONE
+    tab.fields.study.value = NO_STUDY
     assert tab.begin()
     finish(session)
     tab.show()
@@ -78,19 +84,20 @@ def test_a_grid_is_searched_to_a_verdict_and_applied_to_tune(tab):
 
 
 def test_a_study_goes_on_where_it_was_ended(tab):
-    assert tab.study.value == NEW
+    assert tab.session.settings.study == ""
     tab.begin()
     finish(tab.session)
     tab.show()
-    name = tab.study.value
+    name = tab.session.settings.study
     assert studies.names() == [name]
+    assert tab.fields.study.value == name
     tab.begin()
     finish(tab.session)
     assert all(trial.reused for trial in tab.run.trials)
 
 
 def test_cancel_ends_it_and_keeps_the_trials(tab):
-    tab.tokens.value = 64
+    tab.fields.tokens.value = 64
     tab.begin()
     tab.stop()
     finish(tab.session)
@@ -102,13 +109,13 @@ def test_cancel_ends_it_and_keeps_the_trials(tab):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda tab: setattr(tab.values["gamma"], "value", "1, x"), "whole numbers"),
-        (lambda tab: setattr(tab.values["gamma"], "value", "-4"), "gamma"),
-        (lambda tab: setattr(tab.knobs, "value", []), "choose one or more"),
-        (lambda tab: setattr(tab.methods, "value", []), "choose one"),
-        (lambda tab: setattr(tab.pasted, "value", "alone"), "2 to 64 prompts"),
-        (lambda tab: setattr(tab.pasted, "value", f"{'x' * 9000}\n---\ny"), "characters"),
-        (lambda tab: setattr(tab.knobs, "value", ["beta"]), "no use for beta|needs a knob"),
+        (lambda tab: setattr(tab.fields.values["gamma"], "value", "1, x"), "whole numbers"),
+        (lambda tab: setattr(tab.fields.values["gamma"], "value", "-4"), "gamma"),
+        (lambda tab: setattr(tab.fields.knobs, "value", []), "choose one or more"),
+        (lambda tab: setattr(tab.fields.methods, "value", []), "choose one"),
+        (lambda tab: setattr(tab.fields.pasted, "value", "alone"), "2 to 64 prompts"),
+        (lambda tab: setattr(tab.fields.pasted, "value", f"{'x' * 9000}\n---\ny"), "characters"),
+        (lambda tab: setattr(tab.fields.knobs, "value", ["beta"]), "no use for beta|needs a knob"),
     ],
 )
 def test_a_wrong_wish_is_one_message_and_nothing_runs(tab, change, words):
@@ -122,7 +129,8 @@ def test_a_foreign_study_is_refused_without_its_path(tab, tmp_path):
     name = studies.fresh("speculative")
     path = studies.path_of(name)
     path.write_text("something else\n")
-    tab.study.param.update(options=[NEW, NONE, name], value=name)
+    tab.fields.list_studies()
+    tab.fields.study.value = name
     tab.begin()
     finish(tab.session)
     assert tab.run.status == "failed"
@@ -161,10 +169,56 @@ def test_maps_of_two_knobs():
     assert heat_maps(trials[:1]) == ""
 
 
-def test_a_link_chooses_methods_strategy_and_time(visitor):
-    session = visitor(tab="search", searched="lookahead,hybrid", strategy="algorithm1", budget=30)
+def test_a_link_chooses_all_of_a_search(visitor):
+    name = studies.fresh("hybrid")
+    studies.path_of(name).write_text("")
+    link = Settings(
+        searched="lookahead,hybrid",
+        strategy="grid",
+        budget=30,
+        search_prompts="pasted",
+        pasted=PASTE,
+        search_tokens=12,
+        repeats=3,
+        study=name,
+        grid="window,beta",
+        grid_beta="5, 7",
+    ).query()
+    session = visitor(tab="search")
+    assert session.settings.read(arguments(link)) == []
+    fields = SearchTab(session, RunBar(session)).fields
+    assert fields.methods.value == ["lookahead", "hybrid"]
+    assert "rest" not in fields.methods.options
+    assert fields.grid.visible
+    assert fields.values["beta"].value == "5, 7"
+    assert not fields.values["gamma"].visible
+    assert fields.pasted.visible
+    wish = fields.wish()
+    assert wish.axes == {"window": (0, 8), "beta": (5, 7)}
+    assert wish.prompts == tuple(text.strip("\n") for text in PASTE.split("---\n"))
+    assert (wish.options.max_new_tokens, wish.options.repeats, wish.options.budget) == (12, 3, 30)
+    assert wish.study == studies.path_of(name)
+
+
+def test_a_study_that_is_not_here_is_told_and_not_made(visitor):
+    gone = studies.fresh("gone")
+    session = visitor(tab="search", study=gone)
     tab = SearchTab(session, RunBar(session))
-    assert tab.methods.value == ["lookahead", "hybrid"]
-    assert not tab.grid.visible
-    assert tab.budget.value == 30
-    assert "rest" not in tab.methods.options
+    assert session.settings.study == ""
+    assert f"names the study {gone}, which is not here" in tab.told.object
+    assert not studies.path_of(gone).exists()
+
+
+@pytest.mark.parametrize(("given", "kept"), [(9999, 256), (0, 4), (None, 40), (7, 7)])
+def test_a_number_stays_within_its_bounds(tab, given, kept):
+    tab.session.settings.search_tokens = 40
+    tab.fields.tokens.value = given
+    assert (tab.fields.tokens.value, tab.session.settings.search_tokens) == (kept, kept)
+
+
+def test_what_was_found_is_applied_to_the_pair_that_was_searched_on(tab):
+    tab.fields.study.value = NO_STUDY
+    tab.begin()
+    finish(tab.session)
+    tab.session.settings.target = "org/another"
+    assert tab.setting().target is None

@@ -99,6 +99,42 @@ def test_a_search_begins_and_is_cancelled(visit, monkeypatch, tmp_path):
     assert page.evaluate(WIDE) <= 0
 
 
+def test_the_address_holds_what_was_changed_and_loads_it_again(visit):
+    page = visit("search", strategy="grid", grid="gamma", grid_gamma="2, 5", search_tokens=9, words="self")
+    values = page.get_by_label("γ draft length: values")
+    values.wait_for()
+    assert "grid_beta=" in page.evaluate("location.search")  # every value, before anything was changed
+    steps = page.evaluate("history.length")
+    values.fill("2, 7")
+    values.press("Enter")
+    page.get_by_label("Tokens each").filter(visible=True).fill("11")
+    page.get_by_label("Tokens each").filter(visible=True).press("Enter")
+    page.wait_for_function("location.search.includes('grid_gamma=2%2C+7')")
+    page.wait_for_function("location.search.includes('search_tokens=11')")
+    assert page.evaluate("history.length") == steps
+    page.reload()
+    page.get_by_label("γ draft length: values").wait_for()
+    assert page.get_by_label("γ draft length: values").input_value() == "2, 7"
+    assert page.get_by_label("Tokens each").filter(visible=True).input_value() == "11"
+    page.get_by_role("tab", name="Pool").click()
+    field = page.get_by_label("Search phrases")
+    field.wait_for()
+    assert field.input_value() == "self"
+
+
+def test_a_link_without_room_for_a_prompt_says_so(visit):
+    page = visit("search", search_prompts="pasted")
+    field = page.get_by_label("Prompts, two or more")
+    field.fill("é" * 6000)
+    field.press("Tab")
+    page.get_by_role("alert").filter(has_text="no room for the prompts pasted on Search").wait_for()
+    assert "search_prompts=pasted&" in page.evaluate("location.search")
+    field.fill("short")
+    field.press("Tab")
+    page.wait_for_function("location.search.includes('pasted=short')")
+    page.get_by_text("no room").wait_for(state="hidden")
+
+
 SHOWN = {
     "Tune": "Prove it",
     "Compare": "Several methods",

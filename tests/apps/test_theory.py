@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import param
 import pytest
 
 from dashboard.curves import GAMMAS, Numbers, curves_view
@@ -53,6 +56,38 @@ def test_a_slider_moves_the_curves(visitor):
     tab.sliders["alpha"].value = 0.3
     assert tab.drawing.figure["data"] != before
     assert "α = 0.30" in tab.sentence.object
+
+
+def release(slider, value):
+    """Move a slider, as a visitor does."""
+    with param.edit_constant(slider):
+        slider.param.update(value=value, value_throttled=value)
+
+
+def test_sliders_follow_the_run_until_one_is_moved(visitor):
+    session = visitor(tokens=16)
+    tab = tab_of(session)
+    recorded = tab.numbers
+    session.start()
+    finish(session)
+    ran = tab.numbers
+    assert ran != recorded
+    assert session.settings.curve_alpha is None
+    release(tab.sliders["alpha"], 0.3)
+    assert (session.settings.curve_alpha, session.settings.curve_c) == (0.3, ran.c)
+    session.start()
+    finish(session)
+    assert tab.numbers == replace(ran, alpha=0.3)
+    assert tab.take_run()
+    assert session.settings.curve_alpha is None
+
+
+def test_a_link_brings_the_numbers(visitor):
+    session = visitor(curve_alpha=0.55, curve_c=2.5, curve_ratio=0.1, curve_beta=4)
+    tab = tab_of(session)
+    assert tab.numbers == Numbers(alpha=0.55, c=2.5, ratio=0.1, beta=4)
+    assert "those of the link" in tab.told.object
+    assert session.settings.curve_ratio == 0.1
 
 
 def test_costs_are_measured_in_the_pairs_thread(visitor):
