@@ -12,6 +12,8 @@ from panel.custom import JSComponent
 from phrasekit.views.theme import DARK, LIGHT, MONO, SANS, Theme
 
 NARROW = 1000  # pixels; below, columns stack
+PHONE = "@media (max-width:640px)"
+ROOM = "8px clamp(4px, calc((100vw - 280px) / 14), 14px)"  # of a tab: all seven fit from 350 pixels on
 
 
 def _variables(theme: Theme) -> str:
@@ -159,7 +161,25 @@ def _config(theme: Theme, mode: str) -> dict[str, Any]:
             },
             "MuiButton": {"styleOverrides": {"root": {"minHeight": 32, **bare}}},
             "MuiPaper": {"styleOverrides": {"root": bare}},
-            "MuiTab": {"styleOverrides": {"root": {"minHeight": 40, "fontSize": 14, "color": theme.ink_2}}},
+            # where tabs do not fit, an arrow at the end says that there are more; a phone has them too
+            "MuiTabs": {
+                "defaultProps": {"allowScrollButtonsMobile": True},
+                "styleOverrides": {"root": {"minHeight": 40}},
+            },
+            "MuiTabScrollButton": {
+                "styleOverrides": {"root": {"width": 28, "&.Mui-disabled": {"opacity": 0.25}}}
+            },
+            "MuiTab": {
+                "styleOverrides": {
+                    "root": {
+                        "minHeight": 40,
+                        "fontSize": 14,
+                        "color": theme.ink_2,
+                        "&.Mui-focusVisible": {**focus, "outlineOffset": "-2px"},  # the bar cuts off the rest
+                        PHONE: {"minWidth": 0, "padding": ROOM, "fontSize": 13},
+                    }
+                }
+            },
             "MuiSlider": {
                 "styleOverrides": {
                     "root": {"height": 2},

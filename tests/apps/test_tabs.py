@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from dashboard.state import Settings
-from tests.apps.conftest import PROMPT, served
+from tests.apps.conftest import PROMPT, served, until
 
 WAIT = 90_000  # milliseconds: machines that test are busy
 WIDE = "document.documentElement.scrollWidth - window.innerWidth"
@@ -155,3 +157,30 @@ def test_every_tab_opens_with_its_own_words(visit):
         page.get_by_text(words).filter(visible=True).first.wait_for()
         page.wait_for_timeout(400)
         assert page.get_by_text(words).filter(visible=True).count() >= 1
+
+
+@pytest.mark.parametrize("width", [420, 380])
+def test_a_phone_shows_every_tab(visit, width):
+    page = visit("compare", width=width)
+    page.get_by_text(SHOWN["Compare"]).wait_for()
+    boxes = [tab.bounding_box() for tab in page.get_by_role("tab").all()]
+    assert len(boxes) == len(SHOWN)
+    for left, right in pairwise(boxes):
+        assert left["x"] + left["width"] <= right["x"] + 1
+    assert boxes[0]["x"] >= 0
+    assert boxes[-1]["x"] + boxes[-1]["width"] <= width
+
+
+def test_tabs_that_do_not_fit_have_arrows_and_keys(visit):
+    page = visit("step", width=300)
+    arrows = page.locator(".MuiTabs-scrollButtons")
+    arrows.nth(1).wait_for()
+    last = page.get_by_role("tab", name="Model")
+    assert last.bounding_box()["x"] > arrows.nth(1).bounding_box()["x"]
+    page.get_by_role("tab", name="Step").focus()
+    for _ in range(len(SHOWN) - 1):
+        page.keyboard.press("ArrowRight")
+    scrolled = "(tab) => tab.getBoundingClientRect().right <= window.innerWidth - 20"
+    until(lambda: last.evaluate(scrolled))
+    page.keyboard.press("Enter")
+    page.get_by_text(SHOWN["Model"]).filter(visible=True).first.wait_for()
