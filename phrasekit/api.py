@@ -126,6 +126,27 @@ class Decoding:
         while not self.finished:
             yield self.step()
 
+    def follow(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Iteration]:
+        """Iterations to the end, or to where one fails, `stopped` says so or the caller leaves.
+
+        What was made is kept, and the run is over then: nothing goes on in the background.
+        """
+        try:
+            while not self.finished and not stopped():
+                yield self.step()
+        finally:
+            self.cancel()  # a run that ended by itself keeps its own reason
+
+    def pieces(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[str]:
+        """The text as it comes, what is there already first; see `follow`."""
+        shown = 0
+        for _ in self.follow(stopped):
+            if len(self.text) > shown:
+                yield self.text[shown:]
+                shown = len(self.text)
+        if len(self.text) > shown:  # held back for a character that stays unfinished
+            yield self.text[shown:]
+
     def step(self) -> Iteration:
         """One iteration; see `phrasekit.decode.Decoder.step`."""
         iteration = self._decoder.step()
@@ -296,15 +317,13 @@ def generate(
         processors=processors,
         **sampling,
     )
-    shown = 0
-    while not decoding.finished:
-        if cancelled is not None and cancelled():
-            decoding.cancel()
-        else:
-            decoding.step()
-        if stream is not None and len(decoding.text) > shown:
-            stream(decoding.text[shown:])
-            shown = len(decoding.text)
+    asked = cancelled or (lambda: False)
+    if stream is None:
+        for _ in decoding.follow(asked):
+            pass
+    else:
+        for piece in decoding.pieces(asked):
+            stream(piece)
     return decoding.result()
 
 

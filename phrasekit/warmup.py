@@ -97,8 +97,8 @@ def _run(
             decoding = decoder(pair, prompts[place], store=store, **options)
             prompt = decoding.trace.prompt
             if not store.saw(prompt):
-                while not decoding.finished and not cancelled():
-                    decoding.step()
+                for _ in decoding.follow(cancelled):
+                    pass
                 store.add([*prompt, *decoding.tokens], source=prompt_mark(prompt))
             yield Warmed(
                 round=number + 1,

@@ -132,7 +132,7 @@ class OwnMethod:
             store=self._store,
             schedule=self._schedule,
         )
-        for _ in decoding:
+        for _ in decoding.follow():
             pass
         return decoding.tokens
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from phrasekit import __version__
 from phrasekit.cli.figures import ENDINGS, side_by_side, verdict
-from phrasekit.cli.interrupt import follow, interruptible
+from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import INTERRUPTED
 from phrasekit.cli.race import PLAIN, Lap, Race, how_measured, standings
 from phrasekit.cli.request import Request, method_option
@@ -46,7 +46,7 @@ def demo(method: str, max_new_tokens: int, delay: float, repeats: int) -> None:
     with interruptible() as stopped:
         decoding = request.decoding(pair, method, PROMPT)
         _introduce(console, pair, method)
-        for iteration in follow(decoding, stopped):
+        for iteration in decoding.follow(stopped):
             _show(console, iteration, decoding.trace.texts)
             sleep(delay)
         _conclude(console, decoding)

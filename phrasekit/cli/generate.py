@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phrasekit.bench.outputs import FILE
-from phrasekit.cli.interrupt import follow, interruptible
+from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import BAD_INPUT, INTERRUPTED
 from phrasekit.cli.prompts import Prompt, prompt_options
 from phrasekit.cli.request import Request, method_option, request_options
@@ -129,12 +129,10 @@ class _Session:
     def _decode(
         self, decoding: Decoding, stopped: Callable[[], bool], record: Path | None, label: dict[str, Any]
     ) -> None:
-        shown, show = 0, _ignore if self._jsonl else _shower()
+        show = _ignore if self._jsonl else _shower()
         try:
-            for _ in follow(decoding, stopped):
-                show(decoding.text[shown:])
-                shown = len(decoding.text)
-            show(decoding.text[shown:])  # what was held back for an unfinished character
+            for piece in decoding.pieces(stopped):
+                show(piece)
         finally:
             self._keep(decoding, record, label)
         if not self._jsonl and watched():
@@ -162,8 +160,7 @@ def _shower() -> Show:
     terminal = watched()
 
     def show(text: str) -> None:
-        if text:
-            click.echo(readable(text) if terminal else text, nl=False, color=True)  # color: leave it alone
+        click.echo(readable(text) if terminal else text, nl=False, color=True)  # color: leave it alone
 
     return show
 

@@ -6,11 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, current_thread, main_thread
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from phrasekit.api import Decoding
-    from phrasekit.trace import Iteration
+from typing import Any
 
 
 @contextmanager
@@ -35,12 +31,3 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         yield pressed.is_set
     finally:
         signal.signal(signal.SIGINT, before or signal.default_int_handler)
-
-
-def follow(decoding: Decoding, stopped: Callable[[], bool]) -> Iterator[Iteration]:
-    """Iterations to the end, or to where it is stopped or fails; what was made is kept."""
-    try:
-        while not decoding.finished and not stopped():
-            yield decoding.step()
-    finally:
-        decoding.cancel()  # a run that ended by itself keeps its own reason

@@ -9,7 +9,6 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from phrasekit.cli.interrupt import follow
 from phrasekit.cli.prompts import Prompt
 from phrasekit.cli.request import Request
 from phrasekit.trace import Metrics, Trace, measure
@@ -72,7 +71,7 @@ class Race:
                 decoding = self.request.decoding(
                     pair, name, prompt, pool=None if self.fresh_pool else pools[name]
                 )
-                for _ in follow(decoding, stopped):
+                for _ in decoding.follow(stopped):
                     pass
                 lap.seconds += perf_counter() - started
                 lap.traces.append(decoding.trace)

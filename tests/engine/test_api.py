@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from inspect import signature
 
 import pytest
 import torch
@@ -164,6 +166,37 @@ def test_cancelling_keeps_what_was_made():
     assert len(run.trace.iterations) == 4
     assert run.tokens == run.trace.tokens == models.generated("llama", 90)[: len(run.tokens)]
     assert list(faults(run.trace)) == []
+
+
+def test_generate_takes_what_a_decoder_takes():
+    own, other = (signature(function).parameters for function in (pk.generate, pk.decoder))
+    assert {name: own[name] for name in other} == dict(other)
+    assert own.keys() - other.keys() == {"stream", "cancelled"}
+
+
+def test_a_run_that_is_left_or_fails_is_over(monkeypatch):
+    def lanes():
+        return [one for one in threading.enumerate() if one.name.startswith("phrasekit-draft")]
+
+    options = {"method": "pearl", "schedule": "threads", "max_new_tokens": 40}
+    left = pk.decoder(pair_of("llama"), PROMPT, **options)
+    for iteration in left.follow():
+        assert lanes()
+        if iteration.index == 2:
+            break
+    assert (len(left.iterations), left.finish_reason, lanes()) == (3, "cancelled", [])
+    assert left.tokens == models.generated("llama", 40)[: len(left.tokens)]
+
+    def broken(self):
+        raise NonFiniteLogitsError("from here on")
+
+    failing = pk.decoder(pair_of("llama"), PROMPT, **options)
+    failing.step()
+    assert lanes()
+    monkeypatch.setattr(pk.api.Decoding, "step", broken)
+    with pytest.raises(NonFiniteLogitsError):
+        list(failing.follow())
+    assert (len(failing.iterations), lanes()) == (1, [])
 
 
 def test_cancelled_before_it_began():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from inspect import signature
 from typing import Any, ClassVar
 
 import pytest
@@ -18,6 +19,7 @@ from phrasekit.methods import METHODS
 from phrasekit.widgets import LiveDecoding
 from phrasekit.widgets.controls import KNOBS, READ, read_by
 from phrasekit.widgets.livepage import live_html, live_text
+from phrasekit.widgets.session import LiveSession
 from tests.models import PROMPT
 
 WAIT = 60
@@ -34,6 +36,10 @@ def click(widget: LiveDecoding, name: str) -> None:
 
 def page(widget: LiveDecoding) -> str:
     return widget.widget.children[1].value
+
+
+def test_the_widget_takes_what_its_session_takes():
+    assert signature(LiveDecoding).parameters == signature(LiveSession).parameters
 
 
 def test_buttons_step_run_and_reset(tiny):
