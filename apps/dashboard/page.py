@@ -71,8 +71,8 @@ class Dashboard(pn.viewable.Viewer):
         self.notice = html(visible=False)
         self.files = Files(session)
         self.tour = Tour(session)
-        self.layout = pn.Column(
         self.address = Address()
+        self.layout = pn.Column(
             self.notice,
             self.tour,
             self.tabs,
