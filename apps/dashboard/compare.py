@@ -49,7 +49,6 @@ class CompareTab(pn.viewable.Viewer):
     def __init__(self, session: Session, bar: RunBar, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.race: Race | None = None
         self._drawn: tuple[object, ...] = ()
         self._painted: tuple[object, ...] = ()
         settings = session.settings
@@ -109,6 +108,11 @@ class CompareTab(pn.viewable.Viewer):
         self._offer()
         self.show()
 
+    @property
+    def race(self) -> Race | None:
+        """The visitor's last race; a page that is loaded again finds it."""
+        return self.session.last(Race)
+
     def begin(self) -> bool:
         """Race; whether it was accepted."""
         session, settings = self.session, self.session.settings
@@ -126,7 +130,6 @@ class CompareTab(pn.viewable.Viewer):
         race = Race(entries, plan, tuple(self._texts()), owner=session.owner)
         if not session.submit(race):
             return False
-        self.race = race
         session.tick()
         self.show()
         return True

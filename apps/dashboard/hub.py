@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dashboard.job import PAUSED, WAITING, Job, told
 from dashboard.probe import facts_of
 from dashboard.turns import Turns
+from dashboard.visits import Visits
 from phrasekit.pool import PhrasePool
 
 if TYPE_CHECKING:
@@ -268,12 +269,16 @@ class Place:
 class ModelHub:
     """Every pair in memory, loaded once whoever asks for it, dropped when too many are.
 
+    Attributes:
+        visits: what every visitor has.
+
     Args:
         load: makes a pair; tests give their own.
         most: pairs in memory at once.
     """
 
     def __init__(self, load: Callable[[PairSpec], Any] = PairSpec.load, *, most: int = LOADED) -> None:
+        self.visits = Visits()
         self._load = load
         self._most = most
         self._places: OrderedDict[PairSpec, Place] = OrderedDict()

@@ -13,6 +13,7 @@ from panel.io import hold
 from panel.util import edit_readonly
 
 from dashboard.address import Address, no_room
+from dashboard.browsertab import browser_tab
 from dashboard.compare import CompareTab
 from dashboard.files import Files
 from dashboard.hub import ModelHub
@@ -88,10 +89,10 @@ class Dashboard(pn.viewable.Viewer):
     def page(self) -> pmui.Page:
         """The whole page, for a server."""
         session = self.session
-        ink = Ink(dark=False)
+        ink, tab = Ink(dark=False), browser_tab(session)
         page = pmui.Page(
             title="phrasekit",
-            header=[self.pair, pn.Spacer(sizing_mode="stretch_width"), self.files, ink, self.address],
+            header=[self.pair, pn.Spacer(sizing_mode="stretch_width"), self.files, ink, self.address, tab],
             main=[self.layout],
             theme_config=THEME,
             sx=FRAME,

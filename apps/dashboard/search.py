@@ -33,7 +33,6 @@ class SearchTab(pn.viewable.Viewer):
     def __init__(self, session: Session, bar: RunBar, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.run: SearchRun | None = None
         self._drawn: tuple[object, ...] = ()
         self.fields = SearchFields(session)
         self.start = pmui.Button(label="Search", variant="contained", width=120, margin=(0, 8, 0, 0))
@@ -65,6 +64,11 @@ class SearchTab(pn.viewable.Viewer):
         self._connect()
         self.show()
 
+    @property
+    def run(self) -> SearchRun | None:
+        """The visitor's last search; a page that is loaded again finds it."""
+        return self.session.last(SearchRun)
+
     def begin(self) -> bool:
         """Search; whether it was accepted."""
         session = self.session
@@ -78,7 +82,6 @@ class SearchTab(pn.viewable.Viewer):
         run = SearchRun(wish, owner=session.owner)
         if not session.submit(run):
             return False
-        self.run = run
         self.told.object = ""
         session.tick()
         self.show()

@@ -1,23 +1,23 @@
-"""One browser tab: its settings, its run, its pins, its pool. Nothing of it is seen by anybody else."""
+"""One page: its settings, and what its visitor has. Nothing of it is seen by anybody else."""
 
 from __future__ import annotations
 
-import secrets
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import param
 
-from dashboard.hub import BusyError, ModelHub, PairSpec, Place
+from dashboard.hub import BusyError, ModelHub, Place
 from dashboard.job import Job, told
 from dashboard.options import Options
 from dashboard.proof import PlainRun, Verdict, baseline_of, compare
 from dashboard.run import PLAIN, LiveRun
 from dashboard.state import REACH, Settings
+from dashboard.visits import Pin, Visit
 from dashboard.words import short
 from phrasekit import demo
 from phrasekit.errors import PhrasekitError
@@ -27,22 +27,10 @@ from phrasekit.trace import Trace, load_trace, visible
 
 PINS = 8
 RECORDED = "recorded"
-TEXT_CHANGERS = ("prompt", "temperature", "top_p", "seed", "tokens")
+TOKEN = re.compile(r"[0-9a-f]{32}")  # of a browser tab
+MOVED = "What this page had is shown by another one now, which came from it."
 
-
-@dataclass(frozen=True, eq=False)
-class Pin:
-    """A setting kept for comparison, measured by a run of its own.
-
-    Attributes:
-        name: the method.
-        knobs: the settings, short.
-        run: the run.
-    """
-
-    name: str
-    knobs: str
-    run: LiveRun
+Kind = TypeVar("Kind", bound=Job)
 
 
 class Session(param.Parameterized):
@@ -54,10 +42,6 @@ class Session(param.Parameterized):
         following: whether anything goes on, so that the page must call `tick`.
         notice: the last thing that went wrong, in words; "" where nothing did.
         theme: "light" or "dark".
-        run: the run shown on Step and Tune, or None.
-        plain: plain decoding of the same prompt, once somebody asked for the proof.
-        pins: settings kept for comparison.
-        uploaded: a trace from a file, shown in place of the run.
         together: what a pulse is raised in, so that a page sends what changes as one message.
     """
 
@@ -70,20 +54,51 @@ class Session(param.Parameterized):
         super().__init__()
         self.hub, self.options = hub, options
         self.settings = settings if settings is not None else Settings()
-        self.owner = secrets.token_hex(8)
-        self.run: LiveRun | None = None
-        self.plain: PlainRun | None = None
-        self.pins: tuple[Pin, ...] = ()
-        self.uploaded: Trace | None = None
         self.recorded = demo.load_recorded()
-        self.jobs: list[Job] = []  # of the tabs, so that the pulse covers them
         self.together: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._pool = PhrasePool()
-        self._pool_of: PairSpec | None = None
+        self._page = object()
+        self._visit = Visit(page=self._page)
+        self._arrived = False
         self._seen: tuple[object, ...] = ()
         self.settings.param.watch(self._knobs_moved, [*REACH, "method"])
 
     # --- what there is -------------------------------------------------------------------------
+
+    @property
+    def visit(self) -> Visit:
+        """What the visitor has; nothing any more, where a page that came from this one has taken it along."""
+        if self._visit.page is not self._page:
+            self._visit = Visit(page=self._page)
+        return self._visit
+
+    @property
+    def owner(self) -> str:
+        """In whose name jobs have turns."""
+        return self.visit.owner
+
+    @property
+    def run(self) -> LiveRun | None:
+        """The run shown on Step and Tune."""
+        return self.visit.run
+
+    @property
+    def plain(self) -> PlainRun | None:
+        """Plain decoding of the same prompt, once somebody asked for the proof."""
+        return self.visit.plain
+
+    @property
+    def pins(self) -> tuple[Pin, ...]:
+        """Settings kept for comparison."""
+        return self.visit.pins
+
+    @property
+    def uploaded(self) -> Trace | None:
+        """A trace from a file, shown in place of the run."""
+        return self.visit.uploaded
+
+    def last(self, kind: type[Kind]) -> Kind | None:
+        """The visitor's last job of a kind."""
+        return next((job for job in reversed(self.visit.jobs) if isinstance(job, kind)), None)
 
     @property
     def place(self) -> Place | None:
@@ -126,8 +141,9 @@ class Session(param.Parameterized):
         place = self.place
         if self.settings.pool == "shared":
             return place.pool if place is not None else PhrasePool()
-        mine = place is not None and self._pool_of == place.spec
-        return self._pool if mine else PhrasePool()
+        visit = self.visit
+        mine = place is not None and visit.pool_of == place.spec
+        return visit.pool if mine else PhrasePool()
 
     @property
     def waits(self) -> tuple[str, ...]:
@@ -151,10 +167,10 @@ class Session(param.Parameterized):
         run = LiveRun(plan, owner=self.owner, pool=self._pool_for(place))
         if not self.submit(run, place):
             return False
-        self.uploaded = None
         if self.plain is not None and self.plain.plan.text_of != plan.text_of:
             self._forget_plain()
-        self.run = run
+        self.visit.uploaded, self.visit.run = None, run
+        self.settings.step = 0
         self.tick()
         return True
 
@@ -179,7 +195,7 @@ class Session(param.Parameterized):
         plain = PlainRun(run.plan, tokens=made, owner=self.owner)
         if not self.submit(plain):
             return False
-        self.plain = plain
+        self.visit.plain = plain
         self.tick()
         return True
 
@@ -190,21 +206,22 @@ class Session(param.Parameterized):
             return False
         plan = self.settings.plan(pace=0.0, prompt_tokens=self.options.prompt_tokens)
         if self.plain is None or self.plain.plan.text_of != plan.text_of:
-            self.plain = PlainRun(plan, tokens=plan.max_new_tokens, owner=self.owner)
-            if not self.submit(self.plain):
-                self.plain = None
+            plain = PlainRun(plan, tokens=plan.max_new_tokens, owner=self.owner)
+            if not self.submit(plain):
                 return False
+            self._forget_plain()
+            self.visit.plain = plain
         run = LiveRun(plan, owner=self.owner)
         if not self.submit(run):
             return False
-        self.pins = (*self.pins, Pin(plan.method, short(plan.method, plan.knobs), run))
+        self.visit.pins = (*self.pins, Pin(plan.method, short(plan.method, plan.knobs), run))
         self.tick()
         return True
 
     def unpin(self, pin: Pin) -> None:
         """Drop a pin."""
         pin.run.cancel()
-        self.pins = tuple(one for one in self.pins if one is not pin)
+        self.visit.pins = tuple(one for one in self.pins if one is not pin)
         self.tick()
 
     def upload(self, content: bytes) -> bool:
@@ -220,7 +237,7 @@ class Session(param.Parameterized):
             with TemporaryDirectory(prefix="phrasekit-") as folder:
                 path = Path(folder) / "upload.jsonl"
                 path.write_bytes(content)
-                self.uploaded = load_trace(path, max_bytes=self.options.trace_bytes)
+                self.visit.uploaded = load_trace(path, max_bytes=self.options.trace_bytes)
         except (PhrasekitError, OSError) as error:
             self.notice = f"This file is no trace that can be shown. {without(error, folder)}"
             return False
@@ -231,13 +248,13 @@ class Session(param.Parameterized):
 
     def take_pool(self, pool: PhrasePool, place: Place) -> None:
         """Begin the next runs with these phrases; nobody else sees them."""
-        self._pool, self._pool_of = pool, place.spec
+        self.visit.pool, self.visit.pool_of = pool, place.spec
         self.settings.pool = "kept"
         self.tick()
 
     def leave_upload(self) -> None:
         """Show the run again."""
-        self.uploaded = None
+        self.visit.uploaded = None
         self.tick()
 
     def load(self) -> Place | None:
@@ -254,12 +271,15 @@ class Session(param.Parameterized):
         except BusyError as error:
             self.notice = told(error)
             return False
-        self.jobs = [*(one for one in self.jobs if one.active), job]
+        kept = (one for one in self.visit.jobs if one.active or type(one) is not type(job))
+        self.visit.jobs = [*kept, job]
         self.notice = ""
         return True
 
     def tick(self) -> None:
         """Raise the pulse if anything changed; the page calls this a few times a second."""
+        if self._visit.page is not self._page:
+            self.notice = MOVED
         busy = self.busy  # asked first: what ends from here on is seen by the next look
         place = self.place
         jobs = tuple((job.number, job.version, job.ahead, job.others) for job in self._every_job())
@@ -277,10 +297,24 @@ class Session(param.Parameterized):
         loading = self.place is not None and self.place.status == "loading"
         return loading or any(job.active for job in self._every_job())
 
+    def arrive(self, token: str) -> None:
+        """The page says which browser tab it stands in: what that tab had before is shown again.
+
+        Args:
+            token: a secret of the tab; only the first one counts.
+        """
+        if self._arrived or not TOKEN.fullmatch(token):
+            return
+        self._arrived = True
+        self._visit = self.hub.visits.come(token, self.visit)
+        self.tick()
+
     def close(self) -> None:
-        """The visitor left: stop what is theirs."""
-        for job in self._every_job():
-            job.cancel()
+        """The page is gone for good: stop what is its visitor's, unless another page has taken it along."""
+        visit = self.visit
+        if self.hub.visits.leave(visit, self._page):
+            for job in self._every_job():
+                job.cancel()
 
     def watch(self, show: Callable[[], None]) -> None:
         """Call `show` with every pulse."""
@@ -313,9 +347,10 @@ class Session(param.Parameterized):
         """Phrases the run begins with, as the visitor chose."""
         if self.settings.pool == "shared":
             return place.pool
-        if self.settings.pool == "fresh" or self._pool_of != place.spec:
-            self._pool, self._pool_of = PhrasePool(), place.spec
-        return self._pool
+        visit = self.visit
+        if self.settings.pool == "fresh" or visit.pool_of != place.spec:
+            visit.pool, visit.pool_of = PhrasePool(), place.spec
+        return visit.pool
 
     def _knobs_moved(self, *events: Any) -> None:
         """A knob holds from the next iteration on."""
@@ -335,12 +370,13 @@ class Session(param.Parameterized):
     def _forget_plain(self) -> None:
         if self.plain is not None:
             self.plain.cancel()
-        self.plain = None
+        self.visit.plain = None
 
     def _every_job(self) -> Iterable[Job]:
-        known = [job for job in (self.run, self.plain) if job is not None]
-        known += [pin.run for pin in self.pins]
-        return dict.fromkeys([*known, *self.jobs])
+        visit = self.visit
+        known = [job for job in (visit.run, visit.plain) if job is not None]
+        known += [pin.run for pin in visit.pins]
+        return dict.fromkeys([*known, *visit.jobs])
 
 
 def without(error: Exception, folder: str) -> str:

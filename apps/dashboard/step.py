@@ -77,8 +77,8 @@ class StepTab(pn.viewable.Viewer):
         fresh = now[:2] != self._shown[:2]
         self._shown, used = now, thread_time()
         self._trace = session.trace
-        if fresh and self.stepper.step and source == "run":
-            self.stepper.step = 0
+        if fresh and source == "run":
+            self.stepper.step = session.settings.step  # 0 in a new run; a page loaded again is where it was
         self.stepper.update(self._trace, baseline=session.baseline)
         self.intro.visible = source == RECORDED
         self.back.visible = source == "uploaded"

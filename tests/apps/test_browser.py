@@ -199,6 +199,51 @@ def test_a_lost_connection_finds_its_run_again(visit):
     here.says(re.compile("Output unchanged"))
 
 
+def test_a_page_loaded_again_finds_its_run_again(visit):
+    here = visit().open(tab="tune", pace="2 iterations a second", gamma=3)
+    here.button("Run").click()
+    here.says(GOING)
+    here.page.reload()
+    here.lanes().wait_for()
+    here.says(GOING)
+    assert here.page.get_by_role("slider", name="draft length").get_attribute("aria-valuenow") == "3"
+    token = here.page.evaluate("sessionStorage.getItem('phrasekit-visit')")
+    assert re.fullmatch("[0-9a-f]{32}", token)
+    assert token not in here.page.content() + here.page.url
+    stranger = visit().open(tab="tune")
+    stranger.says("nothing has run yet")
+    assert stranger.page.evaluate("sessionStorage.getItem('phrasekit-visit')") not in (None, token)
+    here.says("the token limit was reached")
+    here.says("96 of 96 tokens")
+    text = here.page.locator(".pk-text").inner_text()
+    here.page.reload()
+    here.says("96 of 96 tokens")
+    here.button("Run again").wait_for()
+    assert here.page.locator(".pk-text").inner_text() == text
+    here.button("Prove it").click()
+    here.says(re.compile("Output unchanged"))
+    stranger.says("nothing has run yet")
+
+
+def test_a_copy_of_a_tab_is_a_visitor_of_its_own(visit):
+    here = visit().open(tab="tune", pace="2 iterations a second", tokens=400)
+    here.button("Run").click()
+    here.says(GOING)
+    here.page.evaluate("sessionStorage.setItem('mark', 'copied')")
+    with here.page.expect_popup() as opened:  # a tab opened by a page begins with a copy of its storage
+        here.page.evaluate("window.open(location.href)")
+    copy = opened.value
+    copy.set_default_timeout(WAIT)
+    token = here.page.evaluate("sessionStorage.getItem('phrasekit-visit')")
+    copy.wait_for_function(f"![null, '{token}'].includes(sessionStorage.getItem('phrasekit-visit'))")
+    copy.get_by_text("nothing has run yet").first.wait_for()
+    assert copy.evaluate("sessionStorage.getItem('mark')") == "copied"
+    assert here.page.evaluate("sessionStorage.getItem('phrasekit-visit')") == token
+    here.says("Running")
+    here.button("Cancel").click()
+    here.says("what is shown is complete up to there")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_accessibility_rules(visit, scheme):
     axe = pytest.importorskip(
