@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 if str(Path(__file__).parent.parent) not in sys.path:  # `panel serve` knows this file only
     sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -11,7 +14,7 @@ if str(Path(__file__).parent.parent) not in sys.path:  # `panel serve` knows thi
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.hub import ModelHub
+from dashboard.hub import ModelHub, PairSpec
 from dashboard.options import Options
 from dashboard.page import Dashboard
 from dashboard.state import Settings
@@ -19,10 +22,31 @@ from dashboard.state import Settings
 pn.extension(reconnect=True, notifications=True)
 
 
-def hub() -> ModelHub:
-    """The pairs of this server, made once for all visitors."""
-    found: ModelHub = pn.state.as_cached("phrasekit-hub", ModelHub)
+def hub(threads: int | None = None) -> ModelHub:
+    """The pairs of this server, made once for all visitors.
+
+    Args:
+        threads: of torch; None leaves one core to the pages.
+    """
+    found: ModelHub = pn.state.as_cached("phrasekit-hub", lambda: ModelHub(beside_pages(threads)))
     return found
+
+
+def beside_pages(threads: int | None) -> Callable[[PairSpec], Any]:
+    """How to load a pair.
+
+    With a thread on every core, whatever a page or its browser does holds up one of them, and the others wait
+    for it, in every operation.
+    """
+
+    def load(spec: PairSpec) -> Any:
+        import torch
+
+        spared = max(1, (os.cpu_count() or 2) - 1)
+        torch.set_num_threads(threads or min(spared, torch.get_num_threads()))
+        return spec.load()
+
+    return load
 
 
 def serve(options: Options, pairs: ModelHub) -> pmui.Page:

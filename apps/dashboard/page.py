@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from time import monotonic, thread_time
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +20,7 @@ from dashboard.look import FRAME, PAGE_CSS, THEME, Ink, html
 from dashboard.model import ModelTab
 from dashboard.options import Options
 from dashboard.pool import PoolTab
+from dashboard.pulse import PERIOD, Look
 from dashboard.runbar import RunBar
 from dashboard.search import SearchTab
 from dashboard.session import Session
@@ -30,10 +30,6 @@ from dashboard.theory import TheoryTab
 from dashboard.tour import Tour
 from dashboard.tune import TuneTab
 from phrasekit.views.escape import escape
-
-PERIOD = 120  # milliseconds between two looks at what goes on, or more:
-SHARE = 20  # a look rests this many times what the last one took, as the run stands still meanwhile
-LONGEST = 0.35  # seconds, at most, so that a knob's effect shows in time
 
 # name of the tab in links → title and its view; a new tab is a line here
 TABS: Mapping[str, tuple[str, Callable[[Session, RunBar], Any]]] = {
@@ -60,8 +56,8 @@ class Dashboard(pn.viewable.Viewer):
     ) -> None:
         super().__init__(**params)
         self.session = session = Session(hub, options, settings)
-        bar = RunBar(session)
         self._no_room = ""
+        bar = RunBar(session)
         self.tabs = pmui.Tabs(
             *((title, pn.panel(view(session, bar))) for title, view in TABS.values()),
             dynamic=True,
@@ -103,7 +99,7 @@ class Dashboard(pn.viewable.Viewer):
             meta_description="Phrase-level speculative decoding, live",
         )
         with edit_readonly(page):
-            page.busy = False  # it follows Panel's, which is every visitor's: one's click would write to all pages
+            page.busy = False  # Panel's is every visitor's: a click would write to all pages
 
         def paint(event: Any) -> None:
             ink.dark = event.new
@@ -141,7 +137,9 @@ class Dashboard(pn.viewable.Viewer):
         """Look at what goes on, as long as something does; a page that only stands there costs nothing."""
         session = self.session
         session.together = hold
-        clock = pn.state.add_periodic_callback(Look(session), period=PERIOD, start=False)
+        look = Look(session)
+        clock = pn.state.add_periodic_callback(look, period=PERIOD, start=False)
+        session.settings.param.watch(lambda *_: look.hurry(), [*REACH, "method"])
         session.param.watch(lambda event: clock.start() if event.new else clock.stop(), "following")
         session.tick()
         pn.state.on_session_destroyed(lambda _: session.close())
@@ -172,23 +170,6 @@ class Dashboard(pn.viewable.Viewer):
 
     def __panel__(self) -> Any:
         return self.layout
-
-
-class Look:
-    """A look at what goes on: the dearer it was, the longer it rests."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._next = 0.0
-
-    def __call__(self) -> None:
-        """Look, unless the last look is still to be rested from."""
-        began = monotonic()
-        if began < self._next:
-            return
-        used = thread_time()
-        self._session.tick()
-        self._next = began + min(LONGEST, SHARE * (thread_time() - used))
 
 
 BODY = """

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
+
+import torch
 
 from dashboard.words import count_short, megabytes
 from phrasekit.lm.probe import verify_trees
@@ -22,7 +25,8 @@ def facts_of(pair: Any) -> Iterator[tuple[str, str]]:
             f"{model.name}, {count_short(sum(one.numel() for one in weights))} parameters, {megabytes(size)}",
         )
     target = pair.target
-    yield "device", str(target.device)
+    cpu = f", {torch.get_num_threads()} of {os.cpu_count()} cores" if target.device.type == "cpu" else ""
+    yield "device", f"{target.device}{cpu}"
     yield "dtype", str(target.adapter.dtype).removeprefix("torch.")
     yield "vocabulary", f"{target.vocabulary} tokens"
     yield "context", f"{target.context} tokens" if target.context else "the model does not say"

@@ -26,6 +26,9 @@ PROMPT_BYTES = 64 << 20  # the largest message from a browser: an uploaded trace
 @click.option("--draft", default="", help="The same for the draft model.")
 @click.option("--device", default="cpu", show_default=True, help="Such as cpu, cuda or cuda:1.")
 @click.option("--dtype", default="", help="Such as bfloat16.")
+@click.option(
+    "--threads", type=click.IntRange(1), help="Threads of torch.  [all cores but one, for the pages]"
+)
 @click.option("--models", default="", help="Further models that visitors may load, separated by commas.")
 @click.option(
     "--address",
@@ -50,6 +53,7 @@ def app(
     draft: str,
     device: str,
     dtype: str,
+    threads: int | None,
     models: str,
     address: str,
     origins: tuple[str, ...],
@@ -68,7 +72,7 @@ def app(
         if error.name in ("panel", "panel_material_ui", "param", "bokeh"):
             raise ImportError(INSTALL) from error
         raise
-    pairs = served.hub()
+    pairs = served.hub(threads)
     pairs.place(options.pair)  # loads while the browser opens
     if not local and secret is None:
         click.echo("Everybody who reaches this address can use it; --password asks for a password.", err=True)

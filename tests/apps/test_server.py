@@ -114,7 +114,9 @@ def started(monkeypatch):
 
     calls = []
     monkeypatch.setattr(pn, "serve", lambda pages, **rules: calls.append((pages, rules)))
-    monkeypatch.setattr(served_app, "hub", lambda: type("Hub", (), {"place": lambda self, spec: None})())
+    monkeypatch.setattr(
+        served_app, "hub", lambda threads: type("Hub", (), {"place": lambda self, spec: None})()
+    )
 
     def start(*given, **env):
         answer = CliRunner(env=env).invoke(main, ["app", "--no-browser", *given])
@@ -130,6 +132,25 @@ def test_it_listens_at_this_machine_only(started):
     assert "websocket_origin" not in rules
     assert "basic_auth" not in rules
     assert rules["unused_session_lifetime_milliseconds"] >= 600_000
+
+
+def test_a_run_leaves_a_core_to_the_pages(monkeypatch):
+    """And `--threads` says otherwise."""
+    import torch
+
+    from dashboard import app as served_app
+    from dashboard.hub import PairSpec
+
+    asked = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    monkeypatch.setattr(served_app.os, "cpu_count", lambda: 8)
+    spec = type("Spec", (PairSpec,), {"load": lambda self: "pair"})()
+    assert served_app.beside_pages(None)(spec) == "pair"
+    assert served_app.beside_pages(3)(spec) == "pair"
+    monkeypatch.setattr(served_app.os, "cpu_count", lambda: 1)
+    assert served_app.beside_pages(None)(spec) == "pair"
+    assert asked == [7, 3, 1]
 
 
 def test_a_password_comes_from_the_environment_or_a_file(started, tmp_path):
