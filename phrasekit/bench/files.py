@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from time import time
 from uuid import NAMESPACE_URL, uuid5
 
 from phrasekit.bench.report import FamilyReport, Report
 from phrasekit.bench.samples import Sample
+from phrasekit.trace.whole import write_whole
 
 Decode = Callable[[Sequence[int]], str]
 
 
 def write_json(document: object, file: Path) -> None:
     """Write a document as JSON; the file appears whole or stays as it was."""
-    _write(file, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    told = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(file, told.encode("utf-8"))
 
 
 def write_spec_bench(report: Report, file: Path, *, decode: Decode) -> list[Path]:
@@ -42,7 +41,8 @@ def write_spec_bench(report: Report, file: Path, *, decode: Decode) -> list[Path
     for name in names:
         rows = [row for family in report.families for row in _rows(family, name, decode)]
         place = file.with_name(f"{file.stem}-{name}{file.suffix or '.jsonl'}")
-        _write(place, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        told = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_whole(place, told.encode("utf-8"))
         written.append(place)
     return written
 
@@ -74,16 +74,3 @@ def _choice(index: int, sample: Sample, decode: Decode) -> dict[str, object]:
         "wall_time": [sample.seconds],
         "accept_lengths": list(sample.steps),
     }
-
-
-def _write(file: Path, text: str) -> None:
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

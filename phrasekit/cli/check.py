@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -50,6 +49,7 @@ def check(
     if names == ():
         raise ValueError("--methods must name at least one, but got none; leave it out for all")
     pair = request.load(names or ())
+    from phrasekit.bench.files import write_json
     from phrasekit.check import check as run_check
 
     with working("Checking") as update:
@@ -64,7 +64,7 @@ def check(
             progress=lambda method, index: update(f"Checking {method}, prompt {index + 1}"),
         )
     if json_file is not None:
-        json_file.write_text(json.dumps(report.as_dict(), indent=2) + "\n", encoding="utf-8")
+        write_json(report.as_dict(), json_file)
     _show(report, pair)
     click.get_current_context().exit(0 if report.exact else NOT_EXACT)
 

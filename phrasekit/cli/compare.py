@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +86,8 @@ def _report(laps: Mapping[str, list[Lap]], pair: Pair, race: Race) -> None:
 
 
 def _write(file: Path, laps: Mapping[str, list[Lap]], pair: Pair, race: Race) -> None:
+    from phrasekit.bench.files import write_json
+
     record = {
         "conditions": conditions(pair),
         "prompts": len(race.prompts),
@@ -96,4 +97,4 @@ def _write(file: Path, laps: Mapping[str, list[Lap]], pair: Pair, race: Race) ->
         "knobs_given": race.request.changes,
         "methods": [standing.as_dict() for standing in standings(laps)],
     }
-    file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_json(record, file)

@@ -14,7 +14,7 @@ from phrasekit.cli.iteration import show_iteration
 from phrasekit.cli.terminal import one_line, out, say
 from phrasekit.trace import Trace, load_trace, render
 from phrasekit.trace.summary import counted
-from phrasekit.trace.whole import WholeFile
+from phrasekit.trace.whole import write_whole
 
 _FILE = click.argument("file", type=click.Path())
 _OUT = click.argument("output", metavar="OUT", type=FILE)
@@ -87,7 +87,7 @@ def gallery(output: Path, files: tuple[str, ...]) -> None:
     from phrasekit.cli.gallery import gallery_page
 
     runs = _read(files) if files else _shipped()
-    _write(output, gallery_page(runs))
+    write_whole(output, gallery_page(runs).encode("utf-8"))
     click.echo(f"{one_line(str(output))}: {counted(len(runs), 'run')}, {output.stat().st_size:,} bytes")
 
 
@@ -101,16 +101,6 @@ def _shipped() -> Mapping[str, Trace]:
     from phrasekit import demo
 
     return {name: demo.load_recorded(name) for name in demo.traces()}
-
-
-def _write(path: Path, page: str) -> None:
-    """The file appears whole or stays as it was."""
-    file = WholeFile(path)
-    try:
-        file.write(page.encode("utf-8"))
-        file.appear()
-    finally:
-        file.discard()
 
 
 def _numbers(run: Trace) -> dict[str, object]:

@@ -21,7 +21,7 @@ from safetensors.numpy import save
 
 from phrasekit.trace.codec import MisfitError, Record, pack, unpack
 from phrasekit.trace.rows import Kind
-from phrasekit.trace.whole import WholeFile
+from phrasekit.trace.whole import write_whole
 
 MAX_HEADER_BYTES = 64 << 10
 
@@ -44,12 +44,7 @@ def write_arrays(path: str | os.PathLike[str], kind: Kind, header: object, array
     told = json.dumps(header, default=pack)
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     data = save(dict(whole), {kind.schema: told, "checksum": _checksum(told, whole)})
-    file = WholeFile(path)
-    try:
-        file.write(data)
-        file.appear()
-    finally:
-        file.discard()
+    write_whole(path, data)
 
 
 class ArrayReader:

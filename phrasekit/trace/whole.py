@@ -70,6 +70,20 @@ class WholeFile:
         return self._stream
 
 
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file, which appears whole or stays as it was.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    file = WholeFile(path)
+    try:
+        file.write(data)
+        file.appear()
+    finally:
+        file.discard()
+
+
 def _sync_folder(folder: Path) -> None:
     """Make the new name survive a power cut, where folders can be synchronised."""
     if not hasattr(os, "O_DIRECTORY"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from phrasekit.trace.whole import WholeFile
+from phrasekit.trace.whole import write_whole
 from phrasekit.views.escape import escape
 from phrasekit.views.figure import PLOTLY_MIME, figure_html, figure_json
 from phrasekit.views.html import Html, details, fragment, page
@@ -79,13 +79,8 @@ class View:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write `html()` to a file, which appears whole or stays as it was."""
-        file = WholeFile(path)
-        try:
-            file.write(self.html().encode("utf-8"))
-            file.appear()
-        finally:
-            file.discard()
-        return file.path
+        write_whole(path, self.html().encode("utf-8"))
+        return Path(path)
 
     def _twin(self) -> str:
         return details("Show as table", self.table.html())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
 
-from phrasekit.bench import files
 from phrasekit.bench.files import write_json, write_spec_bench
 from phrasekit.bench.report import Report, report_family
 from phrasekit.bench.runner import Runner
@@ -81,7 +81,7 @@ def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path, monkeypat
     def full(number):
         raise OSError("disk full")
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="disk full"):
         write_json({"a": 1}, file)
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]

@@ -14,7 +14,7 @@ from phrasekit.trace.export.specbench import spec_bench
 from phrasekit.trace.export.vllm import acceptance
 from phrasekit.trace.jsonl import save_trace
 from phrasekit.trace.records import Trace
-from phrasekit.trace.whole import WholeFile
+from phrasekit.trace.whole import write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,7 @@ def convert(
         return name
     if name not in formats:
         raise ValueError(f"the format must be among {', '.join(('jsonl', *formats))}, but got {to[:40]!r}")
-    data = formats[name].encode(trace)
-    file = WholeFile(path)
-    try:
-        file.write(data)
-        file.appear()
-    finally:
-        file.discard()
+    write_whole(path, formats[name].encode(trace))
     return name
 
 

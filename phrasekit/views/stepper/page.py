@@ -16,6 +16,7 @@ from pathlib import Path
 from phrasekit.errors import TraceFormatError
 from phrasekit.trace import Trace, load_trace
 from phrasekit.trace.summary import counted
+from phrasekit.trace.whole import write_whole
 from phrasekit.views.escape import escape, script_json
 from phrasekit.views.stepper.info import LIMIT, notice_info, stepper_info
 from phrasekit.views.stepper.records import StepperInfo
@@ -142,10 +143,9 @@ class StepperView:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the whole document; returns where."""
-        target = Path(path)
-        target.write_text(self.page(), encoding="ascii")
-        return target
+        """Write the whole document to a file, which appears whole or stays as it was; returns where."""
+        write_whole(path, self.page().encode("ascii"))
+        return Path(path)
 
     def lines(self) -> Iterator[str]:
         """What can be said without a picture; the same on every machine and run, so it holds no time."""
