@@ -11,8 +11,7 @@ from rich.text import Text
 
 from phrasekit.bench.experiments import EXPERIMENTS, Findings, Result
 from phrasekit.trace import RoundMetrics, visible
-
-NOTHING = "-"
+from phrasekit.trace.rates import ABSENT, number, percent
 
 Cell = Callable[[Result], str]
 
@@ -38,23 +37,19 @@ def draw_findings(findings: Findings) -> RenderableType:
 
 def _draw(columns: Mapping[str, Cell], results: Sequence[Result]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(columns):
-        table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=True)
+    for place, heading in enumerate(columns):
+        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=True)
     for result in results:
         table.add_row(*[cell(result) for cell in columns.values()], style=None if result.identical else "red")
     return table
 
 
-def _number(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}"
-
-
 def _percent(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.1f} %"
+    return percent(value, digits=1)
 
 
 def _rounds(part: Callable[[RoundMetrics], str]) -> Cell:
-    return lambda result: part(result.rounds) if result.rounds.rounds else NOTHING
+    return lambda result: part(result.rounds) if result.rounds.rounds else ABSENT
 
 
 def _share(part: str) -> Cell:
@@ -63,12 +58,12 @@ def _share(part: str) -> Cell:
 
 _SPEED: Mapping[str, Cell] = {
     "point": lambda one: one.name,
-    "× plain": lambda one: _number(one.times_plain.median),
+    "× plain": lambda one: number(one.times_plain.median),
     "quartiles": lambda one: f"{one.times_plain.low:.2f}–{one.times_plain.high:.2f}",
-    "modelled": lambda one: _number(one.modelled),
-    "by forwards": lambda one: _number(one.by_forwards),
-    "η": lambda one: _number(one.metrics.block_efficiency),
-    "MAT": _rounds(lambda rounds: _number(rounds.mean_accepted)),
+    "modelled": lambda one: number(one.modelled),
+    "by forwards": lambda one: number(one.by_forwards),
+    "η": lambda one: number(one.metrics.block_efficiency),
+    "MAT": _rounds(lambda rounds: number(rounds.mean_accepted)),
     "overlap": _rounds(lambda rounds: _percent(rounds.overlap_share)),
     "identical": lambda one: "yes" if one.identical else "NO",
 }
@@ -80,9 +75,9 @@ _SPEED_LEGEND = (
 )
 _RETRIEVAL: Mapping[str, Cell] = {
     "point": lambda one: one.name,
-    "tokens/draft": _rounds(lambda rounds: _number(rounds.tokens_per_draft_forward)),
-    "AMT draft": _rounds(lambda rounds: _number(rounds.sides["draft"].amt)),
-    "target": _rounds(lambda rounds: _number(rounds.sides["target"].amt)),
+    "tokens/draft": _rounds(lambda rounds: number(rounds.tokens_per_draft_forward)),
+    "AMT draft": _rounds(lambda rounds: number(rounds.sides["draft"].amt)),
+    "target": _rounds(lambda rounds: number(rounds.sides["target"].amt)),
     "hits draft": _rounds(lambda rounds: _percent(rounds.sides["draft"].hit_rate)),
     "target ": _rounds(lambda rounds: _percent(rounds.sides["target"].hit_rate)),
     "forwards": _share("target forwards"),

@@ -12,9 +12,9 @@ from rich.text import Text
 from phrasekit.bench.report import FamilyReport, Report
 from phrasekit.bench.standings import GENERATE, PLAIN, Spread, Standing, fastest
 from phrasekit.trace import Metrics, visible
+from phrasekit.trace.rates import ABSENT, number, percent, rate
 
 PIPED_WIDTH = 132
-NOTHING = "-"
 
 Cell = Callable[[Standing], str]
 Detail = Callable[[Metrics], str]
@@ -119,8 +119,8 @@ def _best(standings: Sequence[Standing]) -> str | None:
 
 def _draw(columns: Mapping[str, Cell], standings: Sequence[Standing], *, best: str | None) -> RichTable:
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(columns):
-        table.add_column(heading, justify="left" if number == 0 else "right", no_wrap=number == 0)
+    for place, heading in enumerate(columns):
+        table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=place == 0)
     for standing in standings:
         style = "bold" if standing.name == best else "red" if standing.differing else None
         table.add_row(*[cell(standing) for cell in columns.values()], style=style)
@@ -133,40 +133,32 @@ def _name(standing: Standing) -> str:
 
 def _identical(standing: Standing) -> str:
     if standing.differing is None:
-        return NOTHING
+        return ABSENT
     return "yes" if not standing.differing else f"NO: {standing.differing} of {standing.prompts}"
 
 
 def _times(value: Spread | None) -> str:
-    return NOTHING if value is None else f"{value.median:.2f}"
+    return ABSENT if value is None else f"{value.median:.2f}"
 
 
 def _range(value: Spread | None) -> str:
-    return NOTHING if value is None else f"{value.low:.2f}–{value.high:.2f}"
-
-
-def _number(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}"
+    return ABSENT if value is None else f"{value.low:.2f}–{value.high:.2f}"
 
 
 def _percent(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.1f} %"
+    return percent(value, digits=1)
 
 
 def _speed(standing: Standing) -> str:
-    return NOTHING if standing.tokens_per_second is None else f"{standing.tokens_per_second.median:.1f}"
+    return ABSENT if standing.tokens_per_second is None else f"{standing.tokens_per_second.median:.1f}"
 
 
 def _detail(part: Detail) -> Cell:
-    return lambda standing: NOTHING if standing.metrics is None else part(standing.metrics)
-
-
-def _mean_matches(metrics: Metrics) -> float | None:
-    return metrics.matches / metrics.drafting if metrics.drafting else None
+    return lambda standing: ABSENT if standing.metrics is None else part(standing.metrics)
 
 
 def _share_of_time(part: Callable[[Metrics], float]) -> Detail:
-    return lambda metrics: _percent(part(metrics) / metrics.total_ms if metrics.total_ms else None)
+    return lambda metrics: _percent(rate(part(metrics), metrics.total_ms))
 
 
 _SPEED: Mapping[str, Cell] = {
@@ -175,8 +167,8 @@ _SPEED: Mapping[str, Cell] = {
     "× generate": lambda one: _times(one.times_generate),
     "quartiles": lambda one: _range(one.times_generate),
     "× plain": lambda one: _times(one.times_plain),
-    "η": lambda one: _number(one.tokens_per_target_forward),
-    "draft/token": lambda one: _number(one.draft_forwards_per_token),
+    "η": lambda one: number(one.tokens_per_target_forward),
+    "draft/token": lambda one: number(one.draft_forwards_per_token),
     "outside": lambda one: _percent(one.outside),
     "identical": _identical,
 }
@@ -187,12 +179,12 @@ _SPEED_LEGEND = (
 )
 _DETAILS: Mapping[str, Cell] = {
     "method": _name,
-    "A": _detail(lambda metrics: _number(metrics.mean_accepted)),
-    "#Match": _detail(lambda metrics: _number(_mean_matches(metrics))),
-    "Â": _detail(lambda metrics: _number(metrics.mean_suffix_accepted)),
-    "c": _detail(lambda metrics: _number(metrics.tokens_per_draft_forward)),
+    "A": _detail(lambda metrics: number(metrics.mean_accepted)),
+    "#Match": _detail(lambda metrics: number(metrics.mean_matches)),
+    "Â": _detail(lambda metrics: number(metrics.mean_suffix_accepted)),
+    "c": _detail(lambda metrics: number(metrics.tokens_per_draft_forward)),
     "hit rate": _detail(lambda metrics: _percent(metrics.hit_rate)),
-    "rows": _detail(lambda metrics: _number(metrics.rows_per_target_forward)),
+    "rows": _detail(lambda metrics: number(metrics.rows_per_target_forward)),
     "target": _detail(_share_of_time(lambda metrics: metrics.target_ms)),
     "draft": _detail(_share_of_time(lambda metrics: metrics.draft_ms)),
     "own work": _detail(lambda metrics: _percent(metrics.overhead_share)),
@@ -211,11 +203,11 @@ _SWEEP: Mapping[str, Cell] = {
     "tokens/s": _speed,
     "× plain": lambda one: _times(one.times_plain),
     "quartiles": lambda one: _range(one.times_plain),
-    "η": lambda one: _number(one.tokens_per_target_forward),
-    "draft/token": lambda one: _number(one.draft_forwards_per_token),
-    "A": _detail(lambda metrics: _number(metrics.mean_accepted)),
+    "η": lambda one: number(one.tokens_per_target_forward),
+    "draft/token": lambda one: number(one.draft_forwards_per_token),
+    "A": _detail(lambda metrics: number(metrics.mean_accepted)),
     "hit rate": _detail(lambda metrics: _percent(metrics.hit_rate)),
-    "rows": _detail(lambda metrics: _number(metrics.rows_per_target_forward)),
+    "rows": _detail(lambda metrics: number(metrics.rows_per_target_forward)),
     "own work": _detail(lambda metrics: _percent(metrics.overhead_share)),
     "identical": _identical,
 }

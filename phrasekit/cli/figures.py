@@ -9,9 +9,7 @@ from rich.table import Table
 
 from phrasekit.cli.race import PLAIN, Standing
 from phrasekit.trace import Metrics
-
-ABSENT = "-"
-
+from phrasekit.trace.rates import ABSENT, number, percent, rate
 
 ENDINGS: Mapping[str, str] = {
     "eos": "ended by the model's end token",
@@ -21,21 +19,6 @@ ENDINGS: Mapping[str, str] = {
     "cancelled": "stopped before its end",
     "": "still running",
 }
-
-
-def number(value: float | None) -> str:
-    """Two decimals, or a dash where there is nothing to divide by."""
-    return ABSENT if value is None else f"{value:.2f}"
-
-
-def percent(value: float | None) -> str:
-    """Whole percent, or a dash."""
-    return ABSENT if value is None else f"{100 * value:.0f} %"
-
-
-def mean_matches(metrics: Metrics) -> float | None:
-    """Mean #Match over the iterations that drafted."""
-    return metrics.matches / metrics.drafting if metrics.drafting else None
 
 
 def _range(result: Standing) -> str:
@@ -55,7 +38,7 @@ _COLUMNS: Sequence[tuple[str, str, Callable[[Standing], str]]] = (
     ("tokens per target forward", "η", lambda s: number(s.metrics.block_efficiency)),
     ("draft forwards per token", "draft", lambda s: _drafts(s.metrics)),
     ("pool hit rate", "hits", lambda s: percent(s.metrics.hit_rate)),
-    ("mean #Match", "#Match", lambda s: number(mean_matches(s.metrics))),
+    ("mean #Match", "#Match", lambda s: number(s.metrics.mean_matches)),
     ("mean A", "A", lambda s: number(s.metrics.mean_accepted)),
     ("same output as plain", "same", lambda s: "yes" if s.identical else "NO"),
 )
@@ -119,7 +102,7 @@ _FIGURES: Sequence[tuple[str, Callable[[Metrics], str], str]] = (
     ("mean A", lambda m: number(m.mean_accepted), "accepted per iteration that drafted, bonus excluded"),
     (
         "mean #Match",
-        lambda m: number(mean_matches(m)),
+        lambda m: number(m.mean_matches),
         "drafted tokens equal to the verdict there, kept or not",
     ),
     ("p", lambda m: number(m.acceptance_estimate), "chance that a tested token is accepted"),
@@ -134,8 +117,8 @@ _FIGURES: Sequence[tuple[str, Callable[[Metrics], str], str]] = (
     ("pool hit rate", lambda m: percent(m.hit_rate), "lookups that returned a phrase, both sides"),
     ("pool size", lambda m: str(m.pool_size), "phrases at the end"),
     ("tokens / s", lambda m: number(m.tokens_per_second), "reading the prompt included"),
-    ("target time", lambda m: percent(_share(m.target_ms, m)), "inside target forwards"),
-    ("draft time", lambda m: percent(_share(m.draft_ms, m)), "inside draft forwards"),
+    ("target time", lambda m: percent(rate(m.target_ms, m.total_ms)), "inside target forwards"),
+    ("draft time", lambda m: percent(rate(m.draft_ms, m.total_ms)), "inside draft forwards"),
     ("other time", lambda m: percent(m.overhead_share), "outside all forwards"),
 )
 
@@ -150,7 +133,3 @@ def metrics_table(metrics: Metrics) -> Table:
         if value(metrics) != ABSENT:
             table.add_row(name, value(metrics), meaning)
     return table
-
-
-def _share(ms: float, metrics: Metrics) -> float | None:
-    return ms / metrics.total_ms if metrics.total_ms else None

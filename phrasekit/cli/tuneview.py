@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from phrasekit.cli.figures import ABSENT, number, plain_table
+from phrasekit.cli.figures import plain_table
+from phrasekit.trace.rates import ABSENT, number
 from phrasekit.trace.visible import visible
 
 if TYPE_CHECKING:

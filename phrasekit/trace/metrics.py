@@ -138,6 +138,11 @@ class Metrics:
         return tuple(rate(tested - accepted, tested) for accepted, tested in pairs)
 
     @property
+    def mean_matches(self) -> float | None:
+        """Mean #Match over the iterations that drafted."""
+        return rate(self.matches, self.drafting)
+
+    @property
     def misplaced(self) -> float | None:
         """Mean #Match − A over the iterations that drafted: right, but after the first mistake."""
         return rate(self.matches - self.accepted, self.drafting)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from phrasekit.trace.rates import number, percent
 from phrasekit.trace.visible import visible
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def summary(metrics: Metrics) -> Iterator[str]:
     """
     yield (
         f"{counted(metrics.emitted, 'token')} in {counted(metrics.iterations, 'target forward')}: "
-        f"{_number(metrics.block_efficiency)} a forward (η, bonus included)"
+        f"{number(metrics.block_efficiency)} a forward (η, bonus included)"
     )
     if metrics.emitted:
         origins = sorted(metrics.emitted_by_origin.items())
@@ -37,52 +38,44 @@ def summary(metrics: Metrics) -> Iterator[str]:
     if metrics.suffix_rounds:
         behind = "guides" if metrics.rounds else "suffixes"
         yield (
-            f"{behind}: best kept {_number(metrics.mean_suffix_accepted)} in "
+            f"{behind}: best kept {number(metrics.mean_suffix_accepted)} in "
             f"{counted(metrics.suffix_rounds, 'round')} with the whole draft accepted (Â, bonus excluded)"
         )
     if metrics.lookups:
         yield (
             f"pool: {metrics.hits} of {counted(metrics.lookups, 'lookup')} hit "
-            f"({_percent(metrics.hit_rate)}), {counted(metrics.pool_size, 'phrase')} at the end "
+            f"({percent(metrics.hit_rate)}), {counted(metrics.pool_size, 'phrase')} at the end "
             f"({metrics.pool_growth:+d})"
         )
     if metrics.total_ms:
         yield (
-            f"time: {metrics.total_ms:.1f} ms, target {_percent(metrics.target_ms / metrics.total_ms)}, "
-            f"draft {_percent(metrics.draft_ms / metrics.total_ms)}, "
-            f"everything else {_percent(metrics.overhead_share)}, "
-            f"{_number(metrics.tokens_per_second)} tokens/s with the prompt{_overlap(metrics)}"
+            f"time: {metrics.total_ms:.1f} ms, target {percent(metrics.target_ms / metrics.total_ms)}, "
+            f"draft {percent(metrics.draft_ms / metrics.total_ms)}, "
+            f"everything else {percent(metrics.overhead_share)}, "
+            f"{number(metrics.tokens_per_second)} tokens/s with the prompt{_overlap(metrics)}"
         )
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """Number and noun, in the plural where due."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
 def _draft_lines(metrics: Metrics) -> Iterator[str]:
     yield (
         f"draft: {metrics.accepted} of {counted(metrics.drafted, 'token')} accepted "
-        f"({_percent(metrics.acceptance_rate)}), mean A {_number(metrics.mean_accepted)} (bonus excluded), "
-        f"#Match - A {_number(metrics.misplaced)}, p {_number(metrics.acceptance_estimate)}"
+        f"({percent(metrics.acceptance_rate)}), mean A {number(metrics.mean_accepted)} (bonus excluded), "
+        f"#Match - A {number(metrics.misplaced)}, p {number(metrics.acceptance_estimate)}"
     )
     if metrics.draft_forwards:
         yield (
             f"draft forwards: {metrics.draft_forwards}, "
-            f"{_number(metrics.tokens_per_draft_forward)} tokens drafted by each (c), "
-            f"{_number(metrics.draft_forwards_per_token)} per token out"
+            f"{number(metrics.tokens_per_draft_forward)} tokens drafted by each (c), "
+            f"{number(metrics.draft_forwards_per_token)} per token out"
         )
 
 
 def _overlap(metrics: Metrics) -> str:
     """Shares of lanes that overlap add up to more than everything."""
-    share = _percent(metrics.overlap_ms / metrics.total_ms)
+    share = percent(metrics.overlap_ms / metrics.total_ms)
     return f"; both lanes at work for {share} of it" if metrics.overlap_ms else ""
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.0f} %"

@@ -111,8 +111,8 @@ def test_nothing_measured_has_no_rates(runs):
     values = measure(*runs).as_dict()
     rates = {name for name, value in values.items() if value is None}
     assert rates == {
-        *("acceptance_estimate", "acceptance_rate", "block_efficiency", "mean_accepted", "misplaced"),
-        *("mean_suffix_accepted", "tokens_per_draft_forward", "draft_forwards_per_token"),
+        *("acceptance_estimate", "acceptance_rate", "block_efficiency", "mean_accepted", "mean_matches"),
+        *("misplaced", "mean_suffix_accepted", "tokens_per_draft_forward", "draft_forwards_per_token"),
         *("hit_rate", "target_hit_rate", "draft_hit_rate", "rows_per_target_forward"),
         *("overhead_share", "tokens_per_second", "decode_tokens_per_second"),
     }
