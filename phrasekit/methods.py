@@ -116,6 +116,7 @@ class Method:
         name: what users type.
         summary: one line for tables.
         recipe: makes the target's proposers.
+        reads: knobs that change what it does, those it fixes left out.
         knobs: defaults where a pair has none of its own.
         forced: knobs this method fixes whatever is asked.
         drafts: whether it needs a draft model.
@@ -129,6 +130,7 @@ class Method:
     name: str
     summary: str
     recipe: Recipe
+    reads: tuple[str, ...] = ()
     knobs: Knobs = field(default_factory=Knobs)
     forced: Mapping[str, Any] = field(default_factory=dict)
     drafts: bool = False
@@ -265,6 +267,20 @@ _DOUBLE_WITHOUT: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "rejected": ("drafts thrown away are forgotten", {"reuse_rejected": False}),
 }
 
+# What the parts of a recipe look at.
+_DRAFTING = ("gamma", "cut_to_gamma")
+_COPYING = ("lookup", "lookup_ngram")
+_GUESSING = ("window", "level", "guesses")
+_HARVESTING = ("harvest_discarded", "repair", "harvest_committed")
+_OUROBOROS = (*_DRAFTING, *_GUESSING, "beta", "suffixes", *_HARVESTING)
+_GUIDED = ("gamma", "lookup_ngram", "depth", "guide", "reuse_rejected")
+_DOUBLE = (*_GUIDED, "retrieve")
+
+
+def _but(reads: tuple[str, ...], forced: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in reads if name not in forced)
+
+
 METHODS: Mapping[str, Method] = {
     method.name: method
     for method in (
@@ -273,21 +289,27 @@ METHODS: Mapping[str, Method] = {
             name="speculative",
             summary="the draft model proposes γ tokens",
             recipe=_speculative,
+            reads=_DRAFTING,
             drafts=True,
         ),
         Method(
-            name="prompt_lookup", summary="copies what followed the same words before", recipe=_prompt_lookup
+            name="prompt_lookup",
+            summary="copies what followed the same words before",
+            recipe=_prompt_lookup,
+            reads=_COPYING,
         ),
         Method(
             name="lookahead",
             summary="window and pool phrases on the target itself",
             recipe=_lookahead,
+            reads=(*_GUESSING, *_HARVESTING),
             knobs=Knobs(window=8, level=5, guesses=8),
         ),
         Method(
             name="cascade",
             summary="a smaller draft, or a lookup, drafts for the draft model",
             recipe=_cascade,
+            reads=(*_DRAFTING, *_COPYING),
             knobs=Knobs(lookup=4),
             drafts=True,
         ),
@@ -295,24 +317,28 @@ METHODS: Mapping[str, Method] = {
             name="ouroboros",
             summary="phrases speed up the draft, lengthen it, and are harvested from verdicts",
             recipe=_ouroboros,
+            reads=_OUROBOROS,
             drafts=True,
         ),
         Method(
             name="hybrid",
             summary="draft, pool phrases and copies in one tree, each only where it pays",
             recipe=_hybrid,
+            reads=(*_OUROBOROS, *_COPYING),
             knobs=Knobs(lookup_ngram=5),
         ),
         Method(
             name="rest",
             summary="what followed the same words in a corpus, as a tree",
             recipe=_rest,
+            reads=("depth",),
             corpus=True,
         ),
         Method(
             name="pearl",
             summary="draft and target at the same time, token by token",
             recipe=_vanilla,
+            reads=("gamma",),
             beside=Parts.drafter,
             drafts=True,
         ),
@@ -320,6 +346,7 @@ METHODS: Mapping[str, Method] = {
             name="double",
             summary="draft and target at the same time, both retrieving",
             recipe=_double,
+            reads=_DOUBLE,
             beside=_retrieving,
             retrieves=True,
             drafts=True,
@@ -328,6 +355,7 @@ METHODS: Mapping[str, Method] = {
             name="double-ouroboros",
             summary="double with a draft sped up by pool phrases instead of retrieval",
             recipe=_double_ouroboros,
+            reads=(*_GUIDED, *_GUESSING, *_HARVESTING),
             beside=lambda parts: Drafter(_phrase_decoder(parts), started=parts.started),
             retrieves=True,
             drafts=True,
@@ -337,6 +365,7 @@ METHODS: Mapping[str, Method] = {
                 name=f"double-no-{what}",
                 summary=f"double: {summary}",
                 recipe=_double,
+                reads=_but(_DOUBLE, forced),
                 beside=_retrieving,
                 retrieves=True,
                 forced=forced,
@@ -349,6 +378,7 @@ METHODS: Mapping[str, Method] = {
                 name=f"ouroboros-no-{what}",
                 summary=f"ouroboros: {summary}",
                 recipe=_ouroboros,
+                reads=_but(_OUROBOROS, forced),
                 forced=forced,
                 drafts=True,
                 history=history,

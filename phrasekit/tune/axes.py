@@ -34,28 +34,15 @@ PAPER: Mapping[str, Value] = {
     "beta": 7,
 }
 
-# What Algorithm 1 chooses, in this order. W reaches down to 0: where rows are not free, as on a CPU,
-# the window often does not pay.
-_PHRASES = ("level", "harvest_discarded", "repair", "harvest_committed")
-_OUROBOROS = ("gamma", "cut_to_gamma", "window", "guesses", "suffixes", "beta", *_PHRASES)
-_COPIES = ("lookup", "lookup_ngram")
-# The knobs that change what a method does; a method that is not here may use any.
-USED: Mapping[str, Sequence[str]] = {
-    "vanilla": (),
-    "speculative": ("gamma", "cut_to_gamma"),
-    "prompt_lookup": _COPIES,
-    "lookahead": ("window", "guesses", *_PHRASES),
-    "cascade": ("gamma", "cut_to_gamma", *_COPIES),
-    "ouroboros": _OUROBOROS,
-    "hybrid": (*_OUROBOROS, *_COPIES),
-}
 GAMMAS = (1, 2, 3, 4, 6, 8, 12)  # of a method with a draft model that has no entry below
+# What Algorithm 1 searches. W reaches down to 0: where rows are not free, as on a CPU, the window often
+# does not pay.
 AXES: Mapping[str, Axes] = {
     "prompt_lookup": {"lookup": (2, 4, 6, 10, 16), "lookup_ngram": (1, 2, 3, 5)},
     "lookahead": {"window": (0, 2, 4, 8, 15), "level": (3, 4, 5, 7), "guesses": (2, 4, 8, 15)},
     "cascade": {"gamma": (1, 2, 4, 6, 8, 12), "lookup": (2, 4, 8)},
     "ouroboros": {"gamma": (1, 2, 4, 8, 12), "window": (0, 8, 16), "beta": (3, 4, 6, 8)},
-    "rest": {"lookup_ngram": (2, 3, 5, 8), "depth": (4, 10, 16)},
+    "rest": {"depth": (4, 10, 16)},
     "double": {"gamma": (1, 2, 4, 6, 8), "depth": (4, 10, 16)},
     "double-ouroboros": {"gamma": (1, 2, 4, 6, 8)},
     "hybrid": {"gamma": (1, 2, 4, 6, 8), "beta": (3, 4, 6, 8), "lookup": (4, 10, 16)},
@@ -176,8 +163,7 @@ def check_axes(
 
 def uses(method: str, knob: str) -> bool:
     """Whether the knob changes what the method does."""
-    used = USED.get(method) or USED.get(method.split("-")[0])
-    return used is None or knob in used
+    return knob in named(method).reads
 
 
 def _usual(method: Method) -> dict[str, Sequence[Value]]:

@@ -23,22 +23,6 @@ KNOBS: Mapping[str, tuple[str, int]] = {
     "lookup_ngram": ("n-gram", 16),
     "depth": ("d retrieved", 20),
 }
-_PHRASES = ("gamma", "window", "level", "guesses", "beta", "suffixes")
-_RETRIEVAL = ("lookup_ngram", "depth")
-# The knobs that a method reads; all others have no effect, and their sliders are off.
-READ: Mapping[str, tuple[str, ...]] = {
-    "vanilla": (),
-    "speculative": ("gamma",),
-    "prompt_lookup": ("lookup", "lookup_ngram"),
-    "lookahead": ("window", "level", "guesses"),
-    "cascade": ("gamma", "lookup", "lookup_ngram"),
-    "ouroboros": _PHRASES,
-    "hybrid": (*_PHRASES, "lookup", "lookup_ngram"),
-    "rest": ("depth",),
-    "pearl": ("gamma",),
-    "double": ("gamma", *_RETRIEVAL),
-    "double-ouroboros": ("gamma", "window", "level", "guesses", *_RETRIEVAL),
-}
 NARROW = {"width": "250px"}
 
 
@@ -131,9 +115,8 @@ class Controls:
 
 
 def read_by(method: str) -> tuple[str, ...]:
-    """The knobs that change what this method does; not those it holds where they are."""
-    family = READ.get(method, READ.get(method.split("-")[0], tuple(KNOBS)))
-    return tuple(name for name in family if name not in METHODS[method].forced)
+    """The knobs with a slider that change what this method does; not those it holds where they are."""
+    return tuple(name for name in KNOBS if name in METHODS[method].reads)
 
 
 def _slider(kit: Any, name: str, value: int) -> Any:

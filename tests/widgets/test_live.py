@@ -6,24 +6,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from inspect import signature
-from typing import Any, ClassVar
 
 import pytest
 
 pytest.importorskip("ipywidgets")
 
 from phrasekit.api import generate
-from phrasekit.decode import Knobs
 from phrasekit.decode.knobs import BOUNDS
 from phrasekit.methods import METHODS
 from phrasekit.widgets import LiveDecoding
-from phrasekit.widgets.controls import KNOBS, READ, read_by
+from phrasekit.widgets.controls import KNOBS, read_by
 from phrasekit.widgets.livepage import live_html, live_text
 from phrasekit.widgets.session import LiveSession
 from tests.models import PROMPT
 
 WAIT = 60
-PROPOSING = ("phrasekit.propose", "phrasekit.parallel.drafter")
 
 
 def live(pair, **options) -> LiveDecoding:
@@ -162,34 +159,10 @@ def test_a_pair_without_a_draft_offers_what_it_can(tiny):
     }
 
 
-def test_every_method_says_which_knobs_it_reads():
+def test_sliders_are_on_for_what_a_method_reads():
     assert set(KNOBS) == set(BOUNDS)
     for name, method in METHODS.items():
-        assert READ.keys() & {name, name.split("-")[0]}, f"no entry in READ for {name}"
-        assert set(read_by(name)) <= set(KNOBS) - method.forced.keys()
-
-
-class Watched(Knobs):
-    """Knobs that remember which of them proposers and drafters looked at."""
-
-    __slots__ = ()
-    looked: ClassVar[set[str]] = set()
-
-    def __getattribute__(self, name: str) -> Any:
-        asking = sys._getframe(1).f_globals["__name__"]
-        if name in BOUNDS and asking.startswith(PROPOSING):
-            Watched.looked.add(name)
-        return super().__getattribute__(name)
-
-
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.corpus])
-def test_sliders_are_on_for_what_a_method_looks_at(tiny, name):
-    Watched.looked.clear()
-    generate(tiny, PROMPT, method=name, knobs=Watched(window=2, guesses=2), max_new_tokens=24)
-    if METHODS[name].forced:
-        assert set(read_by(name)) >= Watched.looked - METHODS[name].forced.keys()
-    else:
-        assert set(read_by(name)) == Watched.looked
+        assert set(read_by(name)) == set(KNOBS) & set(method.reads)
 
 
 @pytest.mark.parametrize("name", ["pearl", "double", "double-ouroboros"])
