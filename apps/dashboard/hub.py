@@ -19,6 +19,7 @@ from dashboard.job import PAUSED, WAITING, Job, told
 from dashboard.probe import facts_of
 from dashboard.turns import Turns
 from dashboard.visits import Visits
+from phrasekit.lm.progress import Loading, watched
 from phrasekit.pool import PhrasePool
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Place:
         pair: None until it is loaded.
         status: "loading", "ready" or "failed".
         message: what went wrong, in words.
+        steps: of loading, as far as they have come.
         seconds: what loading took.
         facts: what there is to know about the pair, as names and values.
         pool: phrases for whoever chooses the shared pool.
@@ -102,6 +104,7 @@ class Place:
         self.pair: Any = None
         self.status, self.message = "loading", ""
         self.began, self.seconds = monotonic(), 0.0
+        self.steps: tuple[Loading, ...] = ()
         self.facts: tuple[tuple[str, str], ...] = ()
         self.pool = PhrasePool()
         self.costs: CostTable | None = None
@@ -220,9 +223,15 @@ class Place:
                 self._put_back(job)
         self.pair = None
 
+    def _come(self, now: Loading) -> None:
+        """Loading has come further."""
+        others = (one for one in self.steps if (one.name, one.step) != (now.name, now.step))
+        self.steps = (*others, now)
+
     def _try_load(self) -> None:
         try:
-            self.pair = self._load()
+            with watched(self._come):
+                self.pair = self._load()
             self.seconds = monotonic() - self.began
             self.facts = tuple(facts_of(self.pair))
             status, message = "ready", ""

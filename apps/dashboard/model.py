@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from time import monotonic
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.hub import Place
+from dashboard.hub import PairSpec, Place
 from dashboard.look import card, html
 from dashboard.runbar import RunBar, both_ways
 from dashboard.session import Session
 from dashboard.weights import pair_weights
 from dashboard.words import count_short, megabytes
+from phrasekit.lm.progress import DOWNLOAD, PROBE, TOKENIZER, WAIT, WEIGHTS, Loading
 from phrasekit.views.escape import escape
 
 EMBEDDED = "the embedded pair"
@@ -57,10 +57,7 @@ class ModelTab(pn.viewable.Viewer):
         self.load = pmui.Button(label="Load", variant="contained", width=110, margin=(4, 0, 8, 0))
         self.load.on_click(lambda _: self._load())
         self.estimate = html(padding="4px 0 12px")
-        self.state = html()
-        self.progress = pmui.LinearProgress(
-            sizing_mode="stretch_width", variant="indeterminate", visible=False, margin=(8, 0)
-        )
+        self.state = html(more=STYLE)
         for name, widget in (
             ("target", self.target),
             ("draft", self.draft),
@@ -90,7 +87,6 @@ class ModelTab(pn.viewable.Viewer):
             card(
                 html("<h2>State</h2>", padding="14px 20px 6px"),
                 pn.Column(
-                    self.progress,
                     self.state,
                     sizing_mode="stretch_width",
                     stylesheets=[":host{padding:0 20px 16px}"],
@@ -111,8 +107,6 @@ class ModelTab(pn.viewable.Viewer):
     def show(self) -> None:
         """What is loaded."""
         place = self.session.place
-        loading = place is not None and place.status == "loading"
-        self.progress.visible = loading
         self.load.disabled = place is not None and place.status in ("loading", "ready")
         self.load.label = "Loaded" if place is not None and place.status == "ready" else "Load"
         markup = "".join(_state(place))
@@ -149,6 +143,19 @@ class ModelTab(pn.viewable.Viewer):
         return self.layout
 
 
+# steps of loading, in words
+STEPS = {
+    TOKENIZER: "Tokenizer of {}",
+    WAIT: "Another model is loaded before {}",
+    DOWNLOAD: "Download of {}",
+    WEIGHTS: "Weights of {}",
+    PROBE: "Probe of {}: is a token tree as good as its paths?",
+}
+STYLE = """
+.steps{list-style:none;margin:8px 0;padding:0;color:var(--ink-2)}
+.steps li{padding:4px 0}
+.steps .progress{max-width:420px;margin:4px 0 0}
+"""
 FIELD: dict[str, Any] = {"size": "small", "sizing_mode": "stretch_width", "margin": (8, 0)}
 
 
@@ -164,8 +171,8 @@ def _state(place: Place | None) -> Iterator[str]:
         yield '<p class="note">This pair is not loaded. Run loads it, or press Load.</p>'
         return
     if place.status == "loading":
-        seconds = monotonic() - place.began
-        yield f"<p>Loading {escape(place.spec.name)}, {seconds:.0f} s so far: weights, then the probe.</p>"
+        yield f'<p role="status">Loading {escape(place.spec.name)}{_size(place.spec)}.</p>'
+        yield from _steps(place.steps)
         return
     if place.status == "failed":
         yield f'<p class="alarm" role="alert">{escape(place.message)}</p>'
@@ -175,3 +182,34 @@ def _state(place: Place | None) -> Iterator[str]:
     for name, told in facts:
         yield f"<dt>{escape(name)}</dt><dd>{escape(told)}</dd>"
     yield "</dl>"
+
+
+def _size(spec: PairSpec) -> str:
+    """What lies on the disk, where it does."""
+    known = pair_weights(spec)
+    return "" if None in known else f", {megabytes(sum(one.stored for one in known if one is not None))}"
+
+
+def _steps(steps: Sequence[Loading]) -> Iterator[str]:
+    """What was done, and how far what is being done has come; nothing is guessed."""
+    yield '<ol class="steps">'
+    for one in steps:
+        yield f"<li>{'' if one is steps[-1] else '✓ '}{escape(STEPS[one.step].format(one.name))}"
+        if one is steps[-1] and one.total:
+            yield _bar(one)
+        yield "</li>"
+    yield "</ol>"
+
+
+def _bar(one: Loading) -> str:
+    count = (
+        f"{megabytes(one.done)} of {megabytes(one.total)}"
+        if one.step == DOWNLOAD
+        else f"{one.done} of {one.total} tensors"
+    )
+    share = min(100, round(100 * one.done / one.total))
+    values = f'aria-valuemin="0" aria-valuemax="100" aria-valuenow="{share}"'
+    return (
+        f'<div class="progress" role="progressbar" aria-label="{one.step}" {values}>'
+        f'<em><span>{count}</span><span>{share} %</span></em><i><i style="width:{share}%"></i></i></div>'
+    )

@@ -283,7 +283,7 @@ class Session(param.Parameterized):
         busy = self.busy  # asked first: what ends from here on is seen by the next look
         place = self.place
         jobs = tuple((job.number, job.version, job.ahead, job.others) for job in self._every_job())
-        status = (place.status, place.message) if place is not None else None
+        status = (place.status, place.message, place.steps) if place is not None else None
         now = (jobs, status, self.uploaded is not None, len(self.pins), self.settings.spec)
         if now != self._seen:
             self._seen = now

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeAlias
 
 import torch
@@ -20,10 +21,12 @@ from phrasekit.errors import TokenizerMismatchError
 from phrasekit.lm.adapter import EXACT_ATTENTION
 from phrasekit.lm.fingerprint import fingerprint
 from phrasekit.lm.model import LanguageModel
+from phrasekit.lm.progress import PROBE, TOKENIZER, WAIT, counted, tell
 
 Source: TypeAlias = str | Path | PreTrainedModel
 # What transformers and safetensors raise for files that are missing, damaged or something else.
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError)
+_BUILDING = Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +96,8 @@ def load_pair(
 ) -> Pair:
     """Load models that decode together; without arguments the embedded pair.
 
+    How far it has come is told to `phrasekit.lm.progress.watched`.
+
     Args:
         target: hub name, folder, GGUF file or loaded model.
         draft: the same, sharing the target's tokenizer; None for methods without a draft model.
@@ -157,8 +162,9 @@ def load_model(
             f"{attention!r}"
         )
     place, files = _locate(source)
+    name = Path(str(source)).name
     try:
-        with _without_bar():
+        with _alone(name), _without_bar(), counted(name) as counting:
             model = AutoModelForCausalLM.from_pretrained(
                 place,
                 dtype=_dtype(dtype, device),
@@ -166,12 +172,15 @@ def load_model(
                 trust_remote_code=trust_remote_code,
                 **({} if "gguf_file" in files else {"use_safetensors": True}),
                 **files,
+                **counting,
             )
     except UNREADABLE as error:
         raise ValueError(
             f"{source} must be a causal language model in safetensors or GGUF, but: {_brief(error)}"
         ) from error
-    return LanguageModel(model.to(device), name=Path(str(source)).name, vocabulary=vocabulary)
+    model = model.to(device)
+    tell(name, PROBE)
+    return LanguageModel(model, name=name, vocabulary=vocabulary)
 
 
 def load_tokenizer(source: Source, *, trust_remote_code: bool = False) -> Any:
@@ -179,6 +188,7 @@ def load_tokenizer(source: Source, *, trust_remote_code: bool = False) -> Any:
     if isinstance(source, PreTrainedModel):
         return None
     place, files = _locate(source)
+    tell(Path(str(source)).name, TOKENIZER)
     try:
         return AutoTokenizer.from_pretrained(place, trust_remote_code=trust_remote_code, **files)
     except UNREADABLE as error:
@@ -257,6 +267,18 @@ def _brief(error: Exception) -> str:
     """The beginning of a message; transformers lists every architecture it knows."""
     text = " ".join(str(error).split())
     return text if len(text) <= 300 else f"{text[:300]} …"
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """One model at a time: it is built under settings of the process, and two would spoil each other."""
+    if not _BUILDING.acquire(blocking=False):
+        tell(name, WAIT)
+        _BUILDING.acquire()
+    try:
+        yield
+    finally:
+        _BUILDING.release()
 
 
 @contextmanager

@@ -1,0 +1,80 @@
+"""The Model tab: what is loaded, and how far loading has come."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import pytest
+
+from dashboard.hub import ModelHub
+from dashboard.model import ModelTab
+from dashboard.options import Options
+from dashboard.runbar import RunBar
+from dashboard.session import Session
+from dashboard.state import Settings
+from phrasekit.lm import load_pair
+from phrasekit.lm.progress import DOWNLOAD, Loading
+from phrasekit.views.escape import escape
+from tests.apps.conftest import until
+
+
+@pytest.fixture
+def slow():
+    """A hub whose pair loads when it is told to go on."""
+    go = Event()
+
+    def load(spec):
+        pair = load_pair()
+        assert go.wait(60)
+        return pair
+
+    hub = ModelHub(load)
+    yield hub, go
+    go.set()
+    assert hub.place(Settings().spec).wait(30)
+    hub.close()
+
+
+def tab_of(session):
+    return ModelTab(session, RunBar(session))
+
+
+def test_loading_says_what_was_done_and_what_is_being_done(slow):
+    hub, go = slow
+    session = Session(hub, Options(), Settings(tab="model"))
+    tab = tab_of(session)
+    assert "not loaded" in tab.state.object
+    session.load()
+    place = session.place
+    until(lambda: place.steps and place.steps[-1].step == "probe" and len(place.steps) == 6)
+    session.tick()
+    assert "Loading embedded pair, 14 MB." in tab.state.object
+    assert "✓ Weights of target" in tab.state.object
+    assert "<li>Probe of draft" in tab.state.object
+    assert "progressbar" not in tab.state.object  # nothing is known of how far a probe is
+    assert tab.load.disabled
+    go.set()
+    place.wait(30)
+    session.tick()
+    assert "loaded in" in tab.state.object
+
+
+@pytest.mark.parametrize(
+    ("now", "words", "share"),
+    [
+        (Loading("draft", "weights", 5, 20), "5 of 20 tensors", 25),
+        (Loading("org<b>", DOWNLOAD, 1_500_000_000, 6_000_000_000), "1.5 GB of 6.0 GB", 25),
+    ],
+)
+def test_a_bar_shows_what_was_counted(slow, now, words, share):
+    hub, _ = slow
+    session = Session(hub, Options(), Settings(tab="model"))
+    tab = tab_of(session)
+    session.load()
+    place = session.place
+    until(lambda: len(place.steps) == 6)
+    place._come(now)
+    session.tick()
+    assert words in tab.state.object
+    assert f'aria-valuenow="{share}"' in tab.state.object
+    assert f" of {escape(now.name)}<div" in tab.state.object
