@@ -122,7 +122,7 @@ def check(
     Args:
         pair: models, from `load_pair`.
         prompts: texts or token ids.
-        methods: names; None takes all that the pair can run.
+        methods: names; None takes all that pair and store can run.
         max_new_tokens: tokens a run.
         changes: of the knobs that each method has on this pair.
         store: texts to retrieve from.
@@ -134,7 +134,7 @@ def check(
     """
     if not prompts:
         raise ValueError("a check needs at least one prompt, but got none")
-    names = tuple(methods) if methods is not None else _runnable(pair)
+    names = tuple(methods) if methods is not None else _runnable(pair, store)
     if not names:
         raise ValueError("a check needs at least one method, but got none; leave methods out for all")
     knobs = {name: tuned(name, pair, changes or {}) for name in names}
@@ -176,8 +176,8 @@ def check(
     )
 
 
-def _runnable(pair: Pair) -> tuple[str, ...]:
-    return tuple(name for name in runnable(pair) if name != "vanilla")
+def _runnable(pair: Pair, store: Store | None) -> tuple[str, ...]:
+    return tuple(name for name in runnable(pair, store) if name != "vanilla")
 
 
 def _control(pair: Pair, prompt: Sequence[int], tokens: Sequence[int]) -> float:

@@ -434,11 +434,27 @@ def _with_draft(method: Method, *, drafting: bool) -> Method:
     return method
 
 
-def runnable(pair: Pair | None) -> tuple[str, ...]:
-    """Names of the methods that need nothing but the pair; None stands for one with a draft model."""
-    drafts = pair is None or pair.draft is not None
+def runnable(pair: Pair | None, store: Store | None = None) -> tuple[str, ...]:
+    """Names of the methods that need nothing but pair and store; None is a pair with a draft model."""
+    return _fitting(drafting=pair is None or pair.draft is not None, store=store)
+
+
+def usual(*, drafting: bool, store: Store | None = None) -> tuple[str, ...]:
+    """Names of the methods that can run, without the ablations.
+
+    Args:
+        drafting: whether there will be a draft model.
+        store: texts to retrieve from.
+    """
+    return tuple(name for name in _fitting(drafting=drafting, store=store) if "-no-" not in name)
+
+
+def _fitting(*, drafting: bool, store: Store | None) -> tuple[str, ...]:
+    corpus = isinstance(store, Corpus)
     return tuple(
-        name for name, method in METHODS.items() if (drafts or not method.drafts) and not method.corpus
+        name
+        for name, method in METHODS.items()
+        if (drafting or not method.drafts) and (corpus or not method.corpus)
     )
 
 

@@ -15,9 +15,9 @@ from phrasekit.bench.standings import PLAIN
 from phrasekit.decode import Knobs
 from phrasekit.lm import Pair
 from phrasekit.lm.load import check_device
-from phrasekit.methods import METHODS, check_methods, named, runnable
+from phrasekit.methods import check_methods, named, usual
 from phrasekit.parallel import check_schedule
-from phrasekit.propose import Corpus, Store
+from phrasekit.propose import Store
 from phrasekit.trace.records import SERIAL
 
 
@@ -72,7 +72,8 @@ class Entrants:
         """
         peers = installed_peers(pair) if self.peers is None else self.peers
         found = build_peers(pair, peers, max_new_tokens=max_new_tokens, inference=self.inference)
-        for name in dict.fromkeys((PLAIN, *(self.methods or default_methods(pair, store)))):
+        usually = usual(drafting=pair.draft is not None, store=store)
+        for name in dict.fromkeys((PLAIN, *(self.methods or usually))):
             found.append(
                 OwnMethod(
                     pair,
@@ -106,11 +107,3 @@ def check_seen(store: Store | None, tasks: Iterable[Task], *, file: str | None, 
             f"prompts ({', '.join(seen[:3])}); build it from others, or say --allow-seen"
         )
     return seen
-
-
-def default_methods(pair: Pair, store: Store | None = None) -> tuple[str, ...]:
-    """Every method that pair and store can run, without the ablations."""
-    names = runnable(pair)
-    if isinstance(store, Corpus):
-        names = (*names, *(name for name, method in METHODS.items() if method.corpus))
-    return tuple(name for name in names if "-no-" not in name)

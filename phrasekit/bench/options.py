@@ -97,7 +97,7 @@ def read_knobs(changes: Sequence[str]) -> dict[str, dict[str, object]]:
             raise ValueError(
                 f"a change of knobs must look like gamma=5 or ouroboros:gamma=5, but got {change!r}"
             )
-        found.setdefault(method.strip(), {}).update(_change(knob, value))
+        found.setdefault(method.strip(), {}).update([read_change(knob, value)])
     return found
 
 
@@ -114,22 +114,22 @@ def read_grid(axes: Sequence[str]) -> dict[str, list[object]]:
         if not name or not parts:
             raise ValueError(f"a grid must look like gamma=3,4,5, but got {axis!r}")
         for part in parts:
-            for knob, value in _change(name, part).items():
-                found.setdefault(knob, []).append(value)
+            knob, value = read_change(name, part)
+            found.setdefault(knob, []).append(value)
     return found
 
 
-def _change(name: str, text: str) -> dict[str, object]:
+def read_change(name: str, text: str) -> tuple[str, object]:
     """One knob with a number, a switch, or the text itself: `Knobs` says what is wrong with it."""
     from phrasekit.decode.knobs import FLAGS
 
     knob, text = name.strip().replace("-", "_"), text.strip()
     if knob in FLAGS:
-        return {knob: SWITCH.get(text.lower(), text)}
+        return knob, SWITCH.get(text.lower(), text)
     try:
-        return {knob: int(text)}
+        return knob, int(text)
     except ValueError:
-        return {knob: text}
+        return knob, text
 
 
 def split(names: str | None) -> tuple[str, ...] | None:

@@ -61,14 +61,10 @@ def _names(methods: str) -> list[str]:
 
 
 def _every_method(request: Request) -> list[str]:
-    """All that the models allow, without the ablations."""
+    """All that models and store allow, without the ablations."""
     with working("Starting"):
-        from phrasekit.methods import METHODS
-    return [
-        name
-        for name, method in METHODS.items()
-        if "-no-" not in name and (request.models.drafting or not method.drafts) and not method.corpus
-    ]
+        from phrasekit.methods import usual
+    return list(usual(drafting=request.models.drafting, store=request.store))
 
 
 def _report(laps: Mapping[str, list[Lap]], pair: Pair, race: Race) -> None:

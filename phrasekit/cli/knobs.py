@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from phrasekit.bench.options import read_change
 from phrasekit.trace.visible import visible
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -37,7 +38,6 @@ KNOBS: Mapping[str, tuple[Any, str]] = {
 }
 SYMBOLS = {"gamma": "γ", "window": "W", "level": "N", "guesses": "G", "suffixes": "K", "beta": "β"}
 LONGEST_VALUE = 12  # columns of a knob's value
-_FLAGS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
 
 def knob_options(command: Command) -> Command:
@@ -66,20 +66,8 @@ def describe(knobs: Mapping[str, Any]) -> str:
 
 def _read_change(part: str) -> tuple[str, Any]:
     name, equals, text = part.partition("=")
-    name = name.strip().replace("-", "_")
     if not (name and equals and text):
         raise ValueError(
             f"a change of knobs must look like gamma=5, but got {part!r}; ? shows what else to type"
         )
-    kind = KNOBS[name][0] if name in KNOBS else str
-    if kind is bool:
-        return name, _FLAGS.get(text.lower(), text)
-    return name, _whole(text) if kind is int else text
-
-
-def _whole(text: str) -> int | str:
-    """The number, or the text itself: `Knobs` says what is wrong with it."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    return read_change(name, text)

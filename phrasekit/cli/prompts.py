@@ -42,8 +42,7 @@ def prompt_options(
             prompt: str | None, file: str | None, chat: bool, many: str | None = None, **given: Any
         ) -> Any:
             prompts = _gather(prompt, file, many, default)
-            if chat:
-                prompts = [conversation(one) for one in prompts]
+            prompts = conversations(prompts, chat=chat)
             if several:
                 given["many"] = many is not None
             return command(prompts=prompts, **given)
@@ -117,6 +116,10 @@ def _read_line(line: str, place: str) -> Prompt:
     return prompt
 
 
-def conversation(prompt: Prompt) -> Prompt:
-    """A text as what a user says; anything else as it is."""
-    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+def conversations(prompts: list[Prompt], *, chat: bool) -> list[Prompt]:
+    """With `chat` every text as what a user says; anything else as it is."""
+    if not chat:
+        return prompts
+    return [
+        [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt for prompt in prompts
+    ]

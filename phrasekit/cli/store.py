@@ -14,7 +14,7 @@ from phrasekit.bench.outputs import FILE
 from phrasekit.cli.figures import plain_table
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import INTERRUPTED
-from phrasekit.cli.prompts import Prompt, conversation, read_lines
+from phrasekit.cli.prompts import Prompt, conversations, read_lines
 from phrasekit.cli.request import Request, request_options
 from phrasekit.cli.terminal import one_line, out, working
 from phrasekit.trace.summary import counted
@@ -89,7 +89,7 @@ def build(
             for document in documents:
                 filling.add(pair.encode(document))
             chosen = min(10, len(asked)) if rounds is None else rounds
-            _warm(request, pair, filling, _chats(asked, chat), chosen, method, stopped, update)
+            _warm(request, pair, filling, conversations(asked, chat=chat), chosen, method, stopped, update)
             made = _as(kind, filling)
         _save(made, output)
         status = INTERRUPTED if stopped() else 0
@@ -198,10 +198,6 @@ def _facts(held: Store, size: int) -> dict[str, object]:
         "tokenizer": held.fingerprint,
         "sources": sorted(held.sources),
     }
-
-
-def _chats(prompts: list[Prompt], chat: bool) -> list[Prompt]:
-    return [conversation(prompt) for prompt in prompts] if chat else prompts
 
 
 def _read(name: str) -> str:

@@ -13,7 +13,7 @@ from phrasekit.bench.options import CLOCK, OUTPUT, split
 from phrasekit.bench.outputs import FILE
 from phrasekit.cli.interrupt import interruptible
 from phrasekit.cli.program import FAILED, INTERRUPTED
-from phrasekit.cli.prompts import Prompt, conversation, read_lines
+from phrasekit.cli.prompts import Prompt, conversations, read_lines
 from phrasekit.cli.request import Request, request_options
 from phrasekit.cli.terminal import err, out, say
 from phrasekit.cli.tuneview import costs_table, held_out_table, live_view, maps, trials_table
@@ -184,7 +184,7 @@ def _prompts(file: str | None, family: str | None, count: int, *, chat: bool) ->
         from phrasekit.tune import bundled
 
         found = list(bundled())
-    return [conversation(prompt) for prompt in found] if chat else found
+    return conversations(found, chat=chat)
 
 
 def _sampling(request: Request) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import pytest
 
 from phrasekit.api import generate
 from phrasekit.decode import Knobs
-from phrasekit.methods import METHODS, check_methods
-from phrasekit.propose import Corpus
+from phrasekit.methods import METHODS, check_methods, runnable, usual
+from phrasekit.propose import Corpus, Datastore
 from tests.models import PROMPT, generated, pair_of
 
 NAMES = frozenset(Knobs().as_dict())
@@ -57,3 +57,14 @@ def test_methods_are_refused_without_what_they_need():
                 check_methods([name], drafting=False)
     with pytest.raises(ValueError, match="needs a corpus"):
         check_methods(["rest"], drafting=True)
+
+
+def test_the_usual_methods_are_those_that_can_run_without_the_ablations():
+    whole = {name for name in METHODS if "-no-" not in name}
+    corpus = Corpus.build([[1, 2]])
+    assert set(usual(drafting=True, store=corpus)) == whole
+    assert set(usual(drafting=True)) == set(usual(drafting=True, store=Datastore())) == whole - {"rest"}
+    alone = {name for name in whole if not METHODS[name].drafts}
+    assert set(usual(drafting=False, store=corpus)) == alone
+    assert set(runnable(None, corpus)) == set(METHODS)
+    assert set(runnable(None)) == set(METHODS) - {"rest"}

@@ -30,6 +30,7 @@ def test_rates(story):
     assert found.acceptance_rate == 4 / 8
     assert found.acceptance_estimate == 4 / (4 + 2)
     assert found.misplaced == (6 - 4) / 3
+    assert found.mean_matches == 6 / 3
     assert found.tokens_per_draft_forward == 8 / 4
     assert found.draft_forwards_per_token == 4 / 10
     assert found.rows_per_target_forward == (6 + 4 + 1) / 3
