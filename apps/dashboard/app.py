@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.hub import ModelHub, PairSpec
+from dashboard.mishap import apology
 from dashboard.options import Options
 from dashboard.page import Dashboard
 from dashboard.state import Settings
@@ -28,7 +30,13 @@ def hub(threads: int | None = None) -> ModelHub:
     Args:
         threads: of torch; None leaves one core to the pages.
     """
-    found: ModelHub = pn.state.as_cached("phrasekit-hub", lambda: ModelHub(beside_pages(threads)))
+
+    def make() -> ModelHub:
+        made = ModelHub(beside_pages(threads))
+        atexit.register(made.close)  # before Python ends, which must not find a thread within a forward
+        return made
+
+    found: ModelHub = pn.state.as_cached("phrasekit-hub", make)
     return found
 
 
@@ -50,7 +58,14 @@ def beside_pages(threads: int | None) -> Callable[[PairSpec], Any]:
 
 
 def serve(options: Options, pairs: ModelHub) -> pmui.Page:
-    """A page for one visitor, as its link asks."""
+    """A page for one visitor, as its link asks; one that cannot be made says so and shows no trace."""
+    try:
+        return _page(options, pairs)
+    except Exception as error:
+        return apology(error)
+
+
+def _page(options: Options, pairs: ModelHub) -> pmui.Page:
     settings = Settings.of(options)
     wrong = settings.read(pn.state.session_args)
     dashboard = Dashboard(pairs, options, settings)

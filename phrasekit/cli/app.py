@@ -68,6 +68,7 @@ def app(
         panel = import_module("panel")
         options = _options(target=target, draft=draft, device=device, dtype=dtype, models=models, local=local)
         served = import_module("dashboard.app")
+        import_module("dashboard.gone").hush()
     except ModuleNotFoundError as error:
         if error.name in ("panel", "panel_material_ui", "param", "bokeh"):
             raise ImportError(INSTALL) from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import re
 import subprocess
 import sys
@@ -15,8 +17,9 @@ from socket import socket
 import pytest
 from click.testing import CliRunner
 from tornado.httpclient import HTTPClientError, HTTPRequest
-from tornado.websocket import websocket_connect
+from tornado.websocket import WebSocketClosedError, websocket_connect
 
+from dashboard.gone import hush
 from phrasekit.cli import app as command
 from phrasekit.cli import main
 from tests.apps.conftest import answers, served, until
@@ -190,3 +193,50 @@ def test_the_dashboard_lies_where_the_command_looks(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "__file__", str(tmp_path / "nowhere" / "cli" / "app.py"))
     with pytest.raises(FileNotFoundError, match="apps/dashboard"):
         command.folder()
+
+
+ENDS_AMID_A_RUN = """
+import sys, time
+sys.path.insert(0, "apps")
+from dashboard.app import hub
+from dashboard.hub import PairSpec
+from dashboard.run import LiveRun, Plan
+place = hub(1).place(PairSpec())
+assert place.wait(120)
+run = LiveRun(Plan(prompt="def f(x):", max_new_tokens=100_000), owner="me")
+place.submit(run)
+while not run.iterations:
+    time.sleep(0.01)
+"""
+
+
+def test_a_server_that_ends_amid_a_run_ends_well(tmp_path):
+    """Torch aborts the process (SIGABRT, "terminate called") where Python ends its thread within a forward."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDS_AMID_A_RUN],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_writing_to_a_page_that_has_gone_is_not_reported_and_all_else_is(caplog, monkeypatch):
+    told = logging.getLogger("asyncio")
+    monkeypatch.setattr(told, "filters", [])
+
+    async def fail(error):
+        raise error
+
+    async def forget(*errors):
+        await asyncio.wait([asyncio.ensure_future(fail(error)) for error in errors])
+
+    hush()
+    hush()
+    assert len(told.filters) == 1
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(asyncio.run, forget(WebSocketClosedError(), OSError("disk"))).result()
+    gc.collect()
+    assert [str(record.exc_info[1]) for record in caplog.records] == ["disk"]
