@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from phrasekit.bench.models import MODELS, Models, with_models
 from phrasekit.bench.options import (
+    FAMILY,
     KNOBS,
     OUTPUT,
     STORE,
@@ -183,7 +184,7 @@ def sweep(
 
 @command.command()
 @options(MODELS)
-@click.option("--family", default="code", show_default=True, help="Kind of prompts.")
+@FAMILY
 @click.option("--prompts", type=click.IntRange(1), default=40, show_default=True, help="How many.")
 @click.option("--offset", type=click.IntRange(0), default=0, show_default=True, help="Prompts to pass over.")
 @click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Limit.")

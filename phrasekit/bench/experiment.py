@@ -9,7 +9,16 @@ import click
 
 from phrasekit.bench.command import FAILED, INTERRUPTED, bar
 from phrasekit.bench.models import MODELS, Models, with_models
-from phrasekit.bench.options import CLOCK, KNOBS, STORE, check_families, open_store, options, read_knobs
+from phrasekit.bench.options import (
+    CLOCK,
+    FAMILY,
+    KNOBS,
+    STORE,
+    check_families,
+    open_store,
+    options,
+    read_knobs,
+)
 from phrasekit.bench.outputs import FOLDER
 
 if TYPE_CHECKING:
@@ -24,7 +33,7 @@ NAMES = ("ceiling", "ablation", "depth", "rounds", "rejected")  # a test holds t
 @click.command("experiment")
 @click.argument("name", type=click.Choice(NAMES))
 @options(MODELS)
-@click.option("--family", default="code", show_default=True, help="Kind of prompts.")
+@FAMILY
 @click.option("--prompts", type=click.IntRange(1), default=6, show_default=True, help="How many.")
 @click.option("--max-new-tokens", type=click.IntRange(1), default=128, show_default=True, help="Limit.")
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Times all is done.")
@@ -71,7 +80,13 @@ def command(
     if isinstance(store, Corpus):
         raise ValueError(f"these methods retrieve from a datastore, but {store_file} is a corpus")
     experiment = EXPERIMENTS[name]
-    found = load_prompts(family, count=prompts + 1 + experiment.warms)
+    needed = prompts + 1 + experiment.warms
+    found = load_prompts(family, count=needed)
+    if experiment.warms and len(found) < needed:
+        raise ValueError(
+            f"{name} needs {needed} prompts, most of them to warm stores up on, but {family} has "
+            f"{len(found)}; take another --family"
+        )
     models.need_draft("an experiment")
     Entrants(knobs={"": changes}, schedule=schedule).check(models)
     pair = models.load()

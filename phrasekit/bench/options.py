@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 
 SWITCH = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
+_DEFAULT = "[code; bundled where HumanEval is not here]"
+
+
+def _family(ctx: click.Context, parameter: click.Parameter, given: str | None) -> str:  # noqa: ARG001
+    from phrasekit.bench.prompts import default_family
+
+    return given or default_family()
+
+
+FAMILY = click.option("--family", metavar="NAME", callback=_family, help=f"Kind of prompts.  {_DEFAULT}")
 CLOCK = click.option(
     "--clock",
     type=click.Choice(("wall", "cpu")),
@@ -25,7 +35,11 @@ CLOCK = click.option(
 )
 WORK = (
     click.option(
-        "--family", "families", multiple=True, metavar="NAME", help="Kind of prompts, or all.  [code]"
+        "--family",
+        "families",
+        multiple=True,
+        metavar="NAME",
+        help=f"Kind of prompts; may be repeated; all takes every public set.  {_DEFAULT}",
     ),
     click.option("--prompts", type=click.IntRange(1), default=20, show_default=True, help="Per family."),
     click.option(
@@ -139,11 +153,11 @@ def split(names: str | None) -> tuple[str, ...] | None:
 
 def read_suite(given: Mapping[str, Any], **changes: Any) -> Suite:
     """The suite that the options of `WORK` describe."""
-    from phrasekit.bench.prompts import FAMILIES
+    from phrasekit.bench.prompts import PUBLIC, default_family
     from phrasekit.bench.suite import Suite
 
-    named = [name for entry in given["families"] for name in split(entry) or ()] or ["code"]
-    families = tuple(FAMILIES) if "all" in named else tuple(dict.fromkeys(named))
+    named = [name for entry in given["families"] for name in split(entry) or ()] or [default_family()]
+    families = tuple(dict.fromkeys(one for name in named for one in (PUBLIC if name == "all" else (name,))))
     names = ("prompts", "offset", "repeats", "warmup", "heat", "max_new_tokens", "chat", "clock")
     return Suite(families=families, **{name: given[name] for name in names}, **changes)
 

@@ -1,6 +1,7 @@
-"""Prompts to measure on: public sets, read where they lie and never copied into the package.
+"""Prompts to measure on: public sets, read where they lie, and one that is part of the package.
 
-They lie in the folder that `PHRASEKIT_DATA` names, or else in `../shared/data` beside the project.
+The public sets lie in the folder that `PHRASEKIT_DATA` names, or else in `../shared/data` beside the
+project; they are never copied into the package.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class Family:
         text: makes the prompt of a row.
         id: field that names a row; "" numbers them.
         categories: rows of other categories are passed over; empty takes all.
+        folder: where the file lies; None for a public set.
     """
 
     file: str
@@ -68,6 +70,7 @@ class Family:
     text: Callable[[Row], str]
     id: str = ""
     categories: frozenset[str] = frozenset()
+    folder: Path | None = None
 
 
 def _mbpp(row: Row) -> str:
@@ -110,7 +113,19 @@ FAMILIES: Mapping[str, Family] = {
     "qa": _spec_bench("answer questions (Spec-Bench)", "qa"),
     "rag": _spec_bench("answer from retrieved passages (Spec-Bench)", "rag"),
     "chat": _spec_bench("first turns of MT-bench (Spec-Bench)", *_MT_BENCH),
+    "bundled": Family(
+        file="bundled.jsonl",
+        summary="begin a Python function or class (part of the package)",
+        text=lambda row: str(row["prompt"]),
+        folder=Path(__file__).parent,
+    ),
 }
+PUBLIC = tuple(name for name, family in FAMILIES.items() if family.folder is None)
+
+
+def default_family() -> str:
+    """What is measured where nobody chooses: HumanEval, or what the package brings where that is not here."""
+    return "code" if _place("code", None).is_file() else "bundled"
 
 
 def load_prompts(
@@ -133,7 +148,7 @@ def load_prompts(
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, but got {family!r}")
     if offset < 0 or (count is not None and count < 1):
         raise ValueError(f"count must be 1 or more and offset 0 or more, but got {count} and {offset}")
-    chosen = list(_read(family, _locate(FAMILIES[family].file, folder)))
+    chosen = list(_read(family, _locate(family, folder)))
     end = None if count is None else offset + count
     if not chosen[offset:end]:
         raise ValueError(f"offset must be under {len(chosen)}, the prompts of {family}, but got {offset}")
@@ -172,17 +187,22 @@ def _ids(pair: Pair, text: str, chat: bool) -> tuple[int, ...]:
     return tuple(pair.encode_chat([{"role": "user", "content": text}]) if chat else pair.encode(text))
 
 
-def _locate(name: str, folder: Path | None) -> Path:
-    named = os.environ.get(VARIABLE)
-    place = folder or (Path(named).expanduser() if named else BESIDE.resolve())
-    file = place / name
+def _locate(family: str, folder: Path | None) -> Path:
+    file = _place(family, folder)
     if not file.is_file():
-        source = "" if folder else f" ({VARIABLE} is {'set to it' if named else 'not set'})"
+        told = "set to it" if os.environ.get(VARIABLE) else "not set"
+        source = "" if folder else f" ({VARIABLE} is {told})"
         raise FileNotFoundError(
-            f"benchmark prompts need the file {name}, looked for in {place}{source}; put it there or set "
-            f"{VARIABLE} to the folder that holds it"
+            f"benchmark prompts need the file {file.name}, looked for in {file.parent}{source}; put it there "
+            f"or set {VARIABLE} to the folder that holds it; the family bundled is part of the package"
         )
     return file
+
+
+def _place(family: str, folder: Path | None) -> Path:
+    """Where the prompts of a family should lie."""
+    own, named = FAMILIES[family], os.environ.get(VARIABLE)
+    return (own.folder or folder or (Path(named).expanduser() if named else BESIDE.resolve())) / own.file
 
 
 def _read(name: str, file: Path) -> Iterator[Prompt]:

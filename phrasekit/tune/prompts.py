@@ -7,13 +7,12 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 from phrasekit.api import Prompt
+from phrasekit.bench.prompts import load_prompts
 from phrasekit.lm import Pair
 
-BUNDLED = Path(__file__).with_name("prompts.jsonl")
 FEWEST = 2
 
 Ids: TypeAlias = tuple[int, ...]
@@ -40,8 +39,7 @@ class Split:
 
 def bundled() -> tuple[str, ...]:
     """The prompts of the package: beginnings of Python functions, written for this purpose."""
-    lines = BUNDLED.read_text(encoding="utf-8").splitlines()
-    return tuple(str(json.loads(line)["prompt"]) for line in lines)
+    return tuple(prompt.text for prompt in load_prompts("bundled"))
 
 
 def encode_prompts(pair: Pair, prompts: Sequence[Prompt]) -> tuple[Ids, ...]:

@@ -12,7 +12,7 @@ from phrasekit import lm
 from phrasekit.bench.command import command
 from phrasekit.bench.contender import OwnMethod
 from phrasekit.bench.options import read_grid, read_knobs
-from phrasekit.bench.prompts import encode, load_prompts
+from phrasekit.bench.prompts import VARIABLE, encode, load_prompts
 from phrasekit.propose import Datastore, prompt_mark, save_store
 
 FEW = ("--threads", "1", "--max-new-tokens", "8", "--prompts", "2", "--repeats", "1", "--warmup", "0")
@@ -166,8 +166,18 @@ def test_bad_input_is_refused_before_a_model_loads(data, monkeypatch, arguments,
 def test_missing_prompts_are_found_before_a_model_loads(data, monkeypatch):
     (data / "human_eval.jsonl").unlink()
     monkeypatch.setattr(lm, "load_pair", lambda **_: pytest.fail("it loaded"))
-    result = CliRunner().invoke(command, [])
-    assert isinstance(result.exception, FileNotFoundError)
+    for asked in ("code", "all"):
+        result = CliRunner().invoke(command, ["--family", asked])
+        assert isinstance(result.exception, FileNotFoundError)
+
+
+def test_without_any_set_the_packages_own_prompts_are_measured(call, tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
+    result = call(*FEW, "--methods", "prompt_lookup", "--peers", "none")
+    assert result.exit_code == 0, result.output
+    assert "bundled: 2 prompts" in result.output
+    result = call("agreement", "--threads", "1", "--prompts", "1", "--max-new-tokens", "8")
+    assert result.exit_code == 0, result.output
 
 
 def test_options_before_a_subcommand_are_not_dropped_in_silence(call):

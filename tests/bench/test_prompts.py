@@ -8,7 +8,16 @@ from types import SimpleNamespace
 import pytest
 
 from phrasekit.bench import prompts
-from phrasekit.bench.prompts import BESIDE, FAMILIES, VARIABLE, Prompt, encode, load_prompts
+from phrasekit.bench.prompts import (
+    BESIDE,
+    FAMILIES,
+    PUBLIC,
+    VARIABLE,
+    Prompt,
+    default_family,
+    encode,
+    load_prompts,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +62,23 @@ def test_an_absent_file_is_named_with_the_variable_and_the_place(tmp_path, monke
         load_prompts("code")
 
 
+def test_the_package_brings_prompts_that_need_no_folder(data, tmp_path, monkeypatch):
+    assert default_family() == "code"
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
+    assert default_family() == "bundled"
+    assert len(load_prompts("bundled")) == 16
+    assert [prompt.id for prompt in load_prompts("bundled", count=2)] == ["bundled/0", "bundled/1"]
+    with pytest.raises(FileNotFoundError, match="the family bundled is part of the package"):
+        load_prompts("qa")
+    assert set(PUBLIC) == set(FAMILIES) - {"bundled"}
+
+
 def test_without_the_variable_the_sets_lie_beside_the_project():
     assert BESIDE.parts[-3:] == ("..", "shared", "data")
 
 
 def test_an_unknown_family_is_told_the_known_ones():
-    with pytest.raises(ValueError, match=r"must be one of code, .*chat, but got 'poems'"):
+    with pytest.raises(ValueError, match=r"must be one of code, .*chat, bundled, but got 'poems'"):
         load_prompts("poems")
 
 
