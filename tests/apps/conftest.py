@@ -16,6 +16,8 @@ import pytest
 
 from phrasekit.cli.app import folder
 from phrasekit.lm import Pair, load_pair
+from tests.trace.conftest import lengthened, misplaced, partial, story, vanilla  # noqa: F401  (fixtures)
+from tests.views.conftest import ahead, harvested, plain  # noqa: F401  (fixtures)
 
 pytest.importorskip("panel", reason="the dashboard needs panel (pip install 'phrasekit[app]')")
 pytest.importorskip("panel_material_ui", reason="the dashboard needs panel-material-ui")

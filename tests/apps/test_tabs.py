@@ -57,21 +57,82 @@ def test_a_race_runs_and_can_be_looked_at_again(visit):
     assert page.evaluate(WIDE) <= 0
 
 
-def test_phrases_are_searched_and_unfold(visit):
+HELD = """(rows) => {
+  const root = rows[0].getRootNode()
+  const held = root.activeElement && root.activeElement.dataset.id
+  return { held, chosen: rows.filter((row) => row.ariaSelected === "true").map((row) => row.dataset.id) }
+}"""
+SCROLLED = """(row) => {
+  let at = row
+  while (at && !at.scrollTop) at = at.parentNode || at.host
+  return at ? at.scrollTop : 0
+}"""
+
+
+def test_phrases_are_searched_and_open_on_a_phone(visit):
     page = visit("pool", width=420)
-    rows = page.locator("summary.ph")
+    rows = page.locator("tr[data-id]")
     rows.first.wait_for()
+    foot = page.locator(".foot")
+    every = foot.inner_text()
     page.get_by_label("Search phrases").fill("class")
-    page.get_by_text("phrases, ").first.wait_for()
-    page.wait_for_timeout(2000)  # the list found is drawn anew, and folded
-    rows.first.click()
-    page.get_by_text("Born in iteration").first.wait_for()
+    until(lambda: foot.inner_text() != every)
+    picked = rows.nth(2)
+    picked.click()
+    number = picked.get_attribute("data-id")
+    page.locator(f"tr[data-id='{number}'][aria-selected=true] + tr section.panel").wait_for()
+    page.get_by_role("heading", name="Born in iteration").wait_for()
     assert page.evaluate(WIDE) <= 0
+    panel, row = page.locator("section.panel").bounding_box(), picked.bounding_box()
+    assert abs(panel["y"] - row["y"] - row["height"]) < 3  # it opens under its row
+    assert panel["x"] + panel["width"] <= 420
+
+
+def test_a_phrase_is_chosen_by_hand_and_by_keyboard(visit):
+    page = visit("pool")
+    rows = page.locator("tr[data-id]")
+    rows.first.wait_for()
+    panel, flags = page.locator("section.panel"), page.locator(".flagtext", has_text="born")
+    best = panel.inner_text()
+    second, fourth = (rows.nth(place).get_attribute("data-id") for place in (1, 3))
+    rows.nth(1).click()
+    until(lambda: panel.inner_text() != best)
+    assert rows.evaluate_all(HELD) == {"held": second, "chosen": [second]}
+    assert flags.count() == 1
+    told = panel.inner_text()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert rows.evaluate_all(HELD) == {"held": fourth, "chosen": [second]}
+    page.keyboard.press("Enter")
+    until(lambda: panel.inner_text() != told)
+    assert rows.evaluate_all(HELD) == {"held": fourth, "chosen": [fourth]}
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    until(lambda: panel.inner_text() == best)
+    assert [rows.nth(place).get_attribute("tabindex") for place in (0, 1, 3)] == ["0", "-1", "-1"]
+
+
+def test_a_list_that_grows_leaves_focus_and_scrolling_alone(visit):
+    page = visit("tune", tokens=220, pace="2 iterations a second")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_text("iteration 2").first.wait_for()
+    page.get_by_role("tab", name="Pool").click()
+    page.get_by_text("The pool of your last run").wait_for()
+    rows = page.locator("tr[data-id]")
+    rows.nth(5).click()
+    number = rows.nth(5).get_attribute("data-id")
+    until(lambda: rows.evaluate_all(HELD) == {"held": number, "chosen": [number]})
+    scrolled = rows.nth(5).evaluate(SCROLLED)
+    head = page.locator("thead th.life")
+    before = head.inner_text()
+    until(lambda: head.inner_text() != before, 60)  # drawn anew, at least once
+    assert rows.evaluate_all(HELD) == {"held": number, "chosen": [number]}
+    assert rows.first.evaluate(SCROLLED) == scrolled
 
 
 def test_a_hostile_pool_is_one_message(visit):
     page = visit("pool")
-    page.locator("summary.ph").first.wait_for()
+    page.locator("tr[data-id]").first.wait_for()
     field = {
         "name": "pool.jsonl",
         "mimeType": "application/json",
