@@ -61,7 +61,8 @@ class Files(pn.viewable.Viewer):
         )
         self.open.on_click(lambda _: setattr(self.dialog, "open", True))
         self.upload.param.watch(self._take, "value")
-        self.layout = pn.Row(self.link, self.open, self.dialog, margin=0)
+        # a width of its own, or the dialog would take half of the header, closed
+        self.layout = pn.Row(self.link, self.open, self.dialog, margin=0, width=182, height=34, sizing_mode="fixed")
 
     def _trace(self) -> BytesIO:
         with TemporaryDirectory(prefix="phrasekit-") as folder:

@@ -51,21 +51,17 @@ class KnobRail(pn.viewable.Viewer):
                 start=REACH[name][0],
                 end=REACH[name][1],
                 value=getattr(settings, name),
-                size="small",
-                sizing_mode="stretch_width",
-                margin=(10, 24, 0, 20),
+                **SLIDER,
             )
             for name in (*DRAFT_SIDE, *TARGET_SIDE)
         }
         self.notes = {name: live("0 20px 10px") for name in self.sliders}
         self.sampling = {
             "temperature": pmui.FloatSlider(
-                label="T  temperature", start=0, end=2, step=0.1, value=settings.temperature, size="small",
-                sizing_mode="stretch_width", margin=(10, 24, 0, 20),
+                label="T  temperature", start=0, end=2, step=0.1, value=settings.temperature, **SLIDER
             ),
             "top_p": pmui.FloatSlider(
-                label="top-p", start=0.05, end=1, step=0.05, value=settings.top_p, size="small",
-                sizing_mode="stretch_width", margin=(10, 24, 0, 20),
+                label="top-p", start=0.05, end=1, step=0.05, value=settings.top_p, **SLIDER
             ),
             "seed": pmui.LiteralInput(label="seed", value=settings.seed, type=int, size="small", **BLOCK),
         }  # fmt: skip
@@ -145,6 +141,13 @@ class KnobRail(pn.viewable.Viewer):
         return self.layout
 
 
+# the label has the value; a tooltip with it would cover the label
+SLIDER: dict[str, Any] = {
+    "size": "small",
+    "tooltips": False,
+    "sizing_mode": "stretch_width",
+    "margin": (10, 24, 0, 20),
+}
 BLOCK: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (8, 20, 8, 20)}
 
 

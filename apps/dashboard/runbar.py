@@ -35,13 +35,13 @@ class RunBar(pn.viewable.Viewer):
             options=[*EXAMPLES, OWN],
             value=_example_of(settings.prompt),
             size="small",
-            width=230,
-            margin=(0, 12, 8, 0),
+            sizing_mode="stretch_width",
+            margin=(0, 0, 8, 0),
         )
         self.prompt = pmui.TextAreaInput(
             label="Prompt",
             value=settings.prompt,
-            rows=3,
+            rows=2,
             auto_grow=True,
             max_rows=10,
             max_length=session.options.prompt_characters,
@@ -86,7 +86,7 @@ class RunBar(pn.viewable.Viewer):
         self._connect()
         self.layout = card(
             pn.Column(
-                pn.FlexBox(self.example, self.prompt, flex_wrap="wrap", **WIDE, stylesheets=[PROMPT_ROW]),
+                pn.Column(self.example, self.prompt, **WIDE, stylesheets=[PROMPT_ROW]),
                 pn.FlexBox(
                     self.run,
                     self.hold,
@@ -164,7 +164,11 @@ class RunBar(pn.viewable.Viewer):
 
 
 WIDE = {"margin": 0, "sizing_mode": "stretch_width"}
-PROMPT_ROW = ":host{align-items:flex-start}"
+# Side by side: on Tune every row above the charts pushes them out of sight.
+PROMPT_ROW = """
+:host{display:grid!important;grid-template-columns:230px minmax(0,1fr);column-gap:12px;align-items:start}
+@media (max-width:640px){:host{grid-template-columns:minmax(0,1fr)}}
+"""
 
 
 def both_ways(settings: Settings, name: str, widget: Any, value: str = "value") -> None:

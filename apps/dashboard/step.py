@@ -35,7 +35,12 @@ class StepTab(pn.viewable.Viewer):
         self._due = 0.0
         settings = session.settings
         self.stepper = PanelStepper(
-            session.trace, step=settings.step, baseline=session.baseline, theme=session.theme, margin=0
+            session.trace,
+            step=settings.step,
+            baseline=session.baseline,
+            theme=session.theme,
+            margin=0,
+            styles={"--pk-widest": "none"},  # as wide as the cards around it
         )
         self._trace: Trace = session.trace
         self.told = html(padding="0 0 8px")
