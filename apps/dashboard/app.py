@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -15,11 +16,14 @@ if str(Path(__file__).parent.parent) not in sys.path:  # `panel serve` knows thi
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.apology import apology
 from dashboard.hub import ModelHub, PairSpec
-from dashboard.mishap import apology
+from dashboard.mishap import PAGE
 from dashboard.options import Options
 from dashboard.page import Dashboard
 from dashboard.state import Settings
+
+log = logging.getLogger("phrasekit.dashboard")
 
 pn.extension(reconnect=True, notifications=True)
 
@@ -59,10 +63,13 @@ def beside_pages(threads: int | None) -> Callable[[PairSpec], Any]:
 
 def serve(options: Options, pairs: ModelHub) -> pmui.Page:
     """A page for one visitor, as its link asks; one that cannot be made says so and shows no trace."""
+    asked = pn.state.session_args.get("theme")
+    pn.config.theme = "dark" if asked == [b"dark"] else "default"  # Panel would fail at what is no text
     try:
         return _page(options, pairs)
-    except Exception as error:
-        return apology(error)
+    except Exception:
+        log.exception(PAGE)
+        return apology()
 
 
 def _page(options: Options, pairs: ModelHub) -> pmui.Page:

@@ -12,6 +12,7 @@ from panel.io import hold
 from panel.util import edit_readonly
 
 from dashboard.address import Address, no_room
+from dashboard.apology import heed, made
 from dashboard.browsertab import browser_tab
 from dashboard.compare import CompareTab
 from dashboard.files import Files
@@ -59,7 +60,7 @@ class Dashboard(pn.viewable.Viewer):
         self._no_room = ""
         bar = RunBar(session)
         self.tabs = pmui.Tabs(
-            *((title, pn.panel(view(session, bar))) for title, view in TABS.values()),
+            *((title, self._tab(view, bar)) for title, view in TABS.values()),
             dynamic=True,
             active=_place(session.settings.tab),
             margin=0,
@@ -137,6 +138,7 @@ class Dashboard(pn.viewable.Viewer):
         """Look at what goes on, as long as something does; a page that only stands there costs nothing."""
         session = self.session
         session.together = hold
+        heed(session)
         look = Look(session)
         clock = pn.state.add_periodic_callback(look, period=PERIOD, start=False)
         session.settings.param.watch(lambda *_: look.hurry(), [*REACH, "method"])
@@ -156,6 +158,9 @@ class Dashboard(pn.viewable.Viewer):
         told = no_room(session.settings)
         if told != self._no_room:
             self._no_room = session.notice = told
+
+    def _tab(self, view: Callable[[Session, RunBar], Any], bar: RunBar) -> Any:
+        return made(lambda: pn.panel(view(self.session, bar)))
 
     def _turn(self, event: Any) -> None:
         self.session.settings.tab = list(TABS)[event.new]

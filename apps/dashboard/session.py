@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +14,7 @@ import param
 
 from dashboard.hub import BusyError, ModelHub, Place
 from dashboard.job import Job, told
+from dashboard.mishap import VIEW
 from dashboard.options import Options
 from dashboard.proof import PlainRun, Verdict, baseline_of, compare
 from dashboard.run import PLAIN, LiveRun
@@ -29,6 +31,8 @@ PINS = 8
 RECORDED = "recorded"
 TOKEN = re.compile(r"[0-9a-f]{32}")  # of a browser tab
 MOVED = "What this page had is shown by another one now, which came from it."
+
+log = logging.getLogger("phrasekit.dashboard")
 
 Kind = TypeVar("Kind", bound=Job)
 
@@ -317,8 +321,16 @@ class Session(param.Parameterized):
                 job.cancel()
 
     def watch(self, show: Callable[[], None]) -> None:
-        """Call `show` with every pulse."""
-        self.param.watch(lambda *_: show(), "pulse")
+        """Call `show` with every pulse; one that fails keeps it from nobody else."""
+
+        def look(*_: Any) -> None:
+            try:
+                show()
+            except Exception:
+                log.exception(VIEW)
+                self.notice = VIEW
+
+        self.param.watch(look, "pulse")
 
     # --- inside --------------------------------------------------------------------------------
 
