@@ -22,13 +22,13 @@ PAIR = (
 )
 
 
-def threads(default: int | None) -> Callable[[Command], Command]:
-    """The option --threads; without a default torch chooses."""
+def threads(default: int | None, otherwise: str = "torch's own choice") -> Callable[[Command], Command]:
+    """The option --threads; None as a default leaves it to somebody else, and `otherwise` says to whom."""
     return click.option(
         "--threads",
         type=click.IntRange(1),
         default=default,
-        show_default=True if default else "torch's own choice",
+        show_default=True if default else otherwise,
         help="Threads for torch on a CPU.",
     )
 

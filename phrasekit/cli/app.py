@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+
+from phrasekit.bench.models import PAIR, threads
+from phrasekit.bench.options import options, split
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 PASSWORD = "PHRASEKIT_PASSWORD"  # noqa: S105 (the name of a variable)
@@ -22,13 +26,8 @@ PROMPT_BYTES = 64 << 20  # the largest message from a browser: an uploaded trace
     "--port", type=click.IntRange(0, 65535), default=5006, show_default=True, help="0 takes a free one."
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page.")
-@click.option("--target", default="", help="Hub name, folder or GGUF file.  [the embedded pair]")
-@click.option("--draft", default="", help="The same for the draft model.")
-@click.option("--device", default="cpu", show_default=True, help="Such as cpu, cuda or cuda:1.")
-@click.option("--dtype", default="", help="Such as bfloat16.")
-@click.option(
-    "--threads", type=click.IntRange(1), help="Threads of torch.  [all cores but one, for the pages]"
-)
+@options(PAIR)
+@threads(None, otherwise="all cores but one, for the pages")
 @click.option("--models", default="", help="Further models that visitors may load, separated by commas.")
 @click.option(
     "--address",
@@ -49,10 +48,10 @@ PROMPT_BYTES = 64 << 20  # the largest message from a browser: an uploaded trace
 def app(
     port: int,
     browser: bool,
-    target: str,
-    draft: str,
+    target: str | None,
+    draft: str | None,
     device: str,
-    dtype: str,
+    dtype: str | None,
     threads: int | None,
     models: str,
     address: str,
@@ -66,7 +65,8 @@ def app(
     _check_address(address, origins)
     try:
         panel = import_module("panel")
-        options = _options(target=target, draft=draft, device=device, dtype=dtype, models=models, local=local)
+        pair = {"target": target or "", "draft": draft or "", "device": device, "dtype": dtype or ""}
+        offered = _options(pair, models=models, local=local)
         served = import_module("dashboard.app")
         import_module("dashboard.gone").hush()
     except ModuleNotFoundError as error:
@@ -74,11 +74,11 @@ def app(
             raise ImportError(INSTALL) from error
         raise
     pairs = served.hub(threads)
-    pairs.place(options.pair)  # loads while the browser opens
+    pairs.place(offered.pair)  # loads while the browser opens
     if not local and secret is None:
         click.echo("Everybody who reaches this address can use it; --password asks for a password.", err=True)
     panel.serve(
-        {"/": lambda: served.serve(options, pairs)},
+        {"/": lambda: served.serve(offered, pairs)},
         port=port,
         address=address,
         show=browser,
@@ -102,14 +102,14 @@ def folder() -> Path:
     )
 
 
-def _options(*, target: str, draft: str, device: str, dtype: str, models: str, local: bool) -> Any:
+def _options(spec: Mapping[str, str], *, models: str, local: bool) -> Any:
     """What visitors may do; only at this machine's own address may they name any model of the Hub."""
     if str(folder()) not in sys.path:
         sys.path.insert(0, str(folder()))
-    hub, options = import_module("dashboard.hub"), import_module("dashboard.options")
-    listed = tuple(name.strip() for name in models.split(",") if name.strip())
-    pair = hub.PairSpec(target=target, draft=draft, device=device, dtype=dtype)
-    found = options.Options(pair=pair, models=listed, any_model=local and not listed)
+    hub, offering = import_module("dashboard.hub"), import_module("dashboard.options")
+    listed = split(models) or ()
+    pair = hub.PairSpec(**spec)
+    found = offering.Options(pair=pair, models=listed, any_model=local and not listed)
     found.check(pair)
     return found
 
