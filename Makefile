@@ -44,7 +44,7 @@ lint: $(VENV)/.test  ## ruff, mypy and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	PYTHONPATH=apps $(BIN)/lint-imports
 
 coverage: $(VENV)/.test  ## lines that the tests of the engine's rooms run; under 95 % is red
 	$(BIN)/python -m pytest $(ROOMS:%=tests/%) tests/engine tests/test_check.py -m "not slow" \

@@ -29,11 +29,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "apps")]
 
 from dashboard.app import beside_pages, serve
-from dashboard.hub import ModelHub
-from dashboard.job import Job
-from dashboard.options import Options
-from dashboard.run import LiveRun
-from dashboard.state import Settings
+from dashboard.jobs.hub import ModelHub
+from dashboard.jobs.job import Job
+from dashboard.jobs.run import LiveRun
+from dashboard.visitor.options import Options
+from dashboard.visitor.state import Settings
 from tests.apps.conftest import answers
 from tests.chromium import FLAGS, chromium
 

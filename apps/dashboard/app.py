@@ -16,12 +16,12 @@ if str(Path(__file__).parent.parent) not in sys.path:  # `panel serve` knows thi
 import panel as pn
 import panel_material_ui as pmui
 
-from dashboard.apology import apology
-from dashboard.hub import ModelHub, PairSpec
-from dashboard.mishap import PAGE
-from dashboard.options import Options
-from dashboard.page import Dashboard
-from dashboard.state import Settings
+from dashboard.frame.apology import apology
+from dashboard.frame.page import Dashboard
+from dashboard.jobs.hub import ModelHub, PairSpec
+from dashboard.visitor.mishap import PAGE
+from dashboard.visitor.options import Options
+from dashboard.visitor.state import Settings
 
 log = logging.getLogger("phrasekit.dashboard")
 

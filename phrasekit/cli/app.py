@@ -68,7 +68,7 @@ def app(
         pair = {"target": target or "", "draft": draft or "", "device": device, "dtype": dtype or ""}
         offered = _options(pair, models=models, local=local)
         served = import_module("dashboard.app")
-        import_module("dashboard.gone").hush()
+        import_module("dashboard.frame.gone").hush()
     except ModuleNotFoundError as error:
         if error.name in ("panel", "panel_material_ui", "param", "bokeh"):
             raise ImportError(INSTALL) from error
@@ -106,7 +106,7 @@ def _options(spec: Mapping[str, str], *, models: str, local: bool) -> Any:
     """What visitors may do; only at this machine's own address may they name any model of the Hub."""
     if str(folder()) not in sys.path:
         sys.path.insert(0, str(folder()))
-    hub, offering = import_module("dashboard.hub"), import_module("dashboard.options")
+    hub, offering = import_module("dashboard.jobs.hub"), import_module("dashboard.visitor.options")
     listed = split(models) or ()
     pair = hub.PairSpec(**spec)
     found = offering.Options(pair=pair, models=listed, any_model=local and not listed)

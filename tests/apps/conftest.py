@@ -44,7 +44,7 @@ def pair() -> Pair:
 
 @pytest.fixture
 def hub(pair: Pair) -> Iterator[Any]:
-    from dashboard.hub import ModelHub
+    from dashboard.jobs.hub import ModelHub
 
     made = ModelHub(lambda spec: pair)
     yield made
@@ -54,9 +54,9 @@ def hub(pair: Pair) -> Iterator[Any]:
 @pytest.fixture
 def visitor(hub: Any) -> Callable[..., Any]:
     """A session on the loaded pair, as fast as it goes; more than one share the hub."""
-    from dashboard.options import Options
-    from dashboard.session import Session
-    from dashboard.state import Settings
+    from dashboard.visitor.options import Options
+    from dashboard.visitor.session import Session
+    from dashboard.visitor.state import Settings
 
     def make(**settings: Any) -> Any:
         chosen = {"pace": "full speed", "prompt": PROMPT, "tokens": 32, **settings}
@@ -91,7 +91,7 @@ def served(hub: Any, **options: Any) -> Iterator[str]:
     import panel as pn
 
     from dashboard.app import serve
-    from dashboard.options import Options
+    from dashboard.visitor.options import Options
     from phrasekit.cli.app import rules
 
     with socket() as probe:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard.state import Settings
+from dashboard.visitor.state import Settings
 from tests.apps.conftest import PROMPT, served
 
 WAIT = 90_000  # milliseconds: machines that test are busy
@@ -19,7 +19,7 @@ RUN = {"pace": "8 iterations a second", "prompt": PROMPT, "tokens": 96}
 
 @pytest.fixture(scope="module")
 def address(pair):
-    from dashboard.hub import ModelHub
+    from dashboard.jobs.hub import ModelHub
 
     hub = ModelHub(lambda spec: pair)
     hub.place(Settings().spec).wait(30)

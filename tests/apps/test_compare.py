@@ -8,12 +8,12 @@ from io import StringIO
 
 import pytest
 
-from dashboard.compare import NOW, CompareTab
-from dashboard.comparetable import as_csv, sentence, table
-from dashboard.race import Entry, Race, Result, results
-from dashboard.racelanes import lane_of
-from dashboard.run import Plan
-from dashboard.runbar import RunBar
+from dashboard.jobs.race import Entry, Race, Result, results
+from dashboard.jobs.run import Plan
+from dashboard.parts.runbar import RunBar
+from dashboard.tabs.compare.lanes import lane_of
+from dashboard.tabs.compare.tab import NOW, CompareTab
+from dashboard.tabs.compare.table import as_csv, sentence, table
 from phrasekit import generate
 from phrasekit.trace import Trace
 from tests.apps.conftest import PROMPT, finish

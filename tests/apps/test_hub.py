@@ -6,9 +6,9 @@ from threading import Event, Semaphore, Thread, get_ident
 
 import pytest
 
-from dashboard.hub import JOBS, JOBS_EACH, BusyError, ModelHub, PairSpec, Place
-from dashboard.job import CANCELLED, DONE, FAILED, PAUSED, RUNNING, WAITING, Job
-from dashboard.jobline import job_line
+from dashboard.jobs.hub import JOBS, JOBS_EACH, BusyError, ModelHub, PairSpec, Place
+from dashboard.jobs.job import CANCELLED, DONE, FAILED, PAUSED, RUNNING, WAITING, Job
+from dashboard.parts.jobline import job_line
 from tests.apps.conftest import until
 
 

@@ -9,8 +9,8 @@ from html import unescape
 
 import pytest
 
-from dashboard.mishap import CHANGE, PAGE, TAB, VIEW
-from dashboard.state import Settings
+from dashboard.visitor.mishap import CHANGE, PAGE, TAB, VIEW
+from dashboard.visitor.state import Settings
 from tests.apps.conftest import served
 
 WAIT = 90_000  # milliseconds: machines that test are busy
@@ -46,7 +46,7 @@ def is_kept_from(page, caplog):
 
 
 def test_a_tab_that_cannot_be_made_leaves_the_others(hub, monkeypatch, caplog):
-    from dashboard import page as frame
+    from dashboard.frame import page as frame
 
     monkeypatch.setattr(frame, "TABS", {**frame.TABS, "search": ("Search", fail)})
     hub.place(Settings().spec).wait(30)
@@ -84,7 +84,7 @@ def test_a_theme_that_is_none_is_no_error(hub, asked):
 
 def test_a_callback_that_fails_is_told_and_the_page_goes_on(hub, browser, monkeypatch, caplog):
     hub.place(Settings().spec).wait(30)
-    monkeypatch.setattr("dashboard.search.SearchTab.begin", fail)
+    monkeypatch.setattr("dashboard.tabs.search.tab.SearchTab.begin", fail)
     with served(hub) as address:
         context = browser.new_context()
         context.add_init_script("localStorage.setItem('phrasekit-tour', 'seen')")
@@ -107,7 +107,7 @@ def test_errors_of_a_page_are_heard_without_holding_it(visitor):
     from bokeh.document import Document
     from panel.io.state import set_curdoc
 
-    from dashboard.apology import heed
+    from dashboard.frame.apology import heed
 
     session, document = visitor(), Document()
     with set_curdoc(document):

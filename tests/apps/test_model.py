@@ -6,12 +6,12 @@ from threading import Event
 
 import pytest
 
-from dashboard.hub import ModelHub
-from dashboard.model import ModelTab
-from dashboard.options import Options
-from dashboard.runbar import RunBar
-from dashboard.session import Session
-from dashboard.state import Settings
+from dashboard.jobs.hub import ModelHub
+from dashboard.parts.runbar import RunBar
+from dashboard.tabs.model import ModelTab
+from dashboard.visitor.options import Options
+from dashboard.visitor.session import Session
+from dashboard.visitor.state import Settings
 from phrasekit.lm import load_pair
 from phrasekit.lm.progress import DOWNLOAD, Loading
 from phrasekit.views.escape import escape

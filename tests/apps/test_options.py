@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.hub import PairSpec
-from dashboard.options import Options
+from dashboard.jobs.hub import PairSpec
+from dashboard.visitor.options import Options
 
 PATHS = [
     "/etc",

@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from dashboard.lifeline import in_words, labelled, lifeline
-from dashboard.phraselist import heads, lines
-from dashboard.phrasepanel import panel
-from dashboard.poolrows import Row, rows_of_trace
+from dashboard.tabs.pool.lifeline import in_words, labelled, lifeline
+from dashboard.tabs.pool.panel import panel
+from dashboard.tabs.pool.phrases import heads, lines
+from dashboard.tabs.pool.rows import Row, rows_of_trace
 from phrasekit.trace import PhraseRecord, PoolRecord
 from phrasekit.views.phrases import Life, Use
 from tests.views.conftest import HOSTILE

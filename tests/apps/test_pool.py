@@ -7,13 +7,13 @@ import tempfile
 
 import pytest
 
-from dashboard.growth import growth_of, marks_of
-from dashboard.phraselist import foot, lines
-from dashboard.pool import FIRST, STEP, PoolTab
-from dashboard.poolfile import MOST_BYTES, pool_bytes, pool_from
-from dashboard.poolrows import Row, chosen, rows_of_pool, rows_of_trace
-from dashboard.poolsources import worth
-from dashboard.runbar import RunBar
+from dashboard.jobs.poolfile import MOST_BYTES, pool_bytes, pool_from
+from dashboard.parts.runbar import RunBar
+from dashboard.tabs.pool.growth import growth_of, marks_of
+from dashboard.tabs.pool.phrases import foot, lines
+from dashboard.tabs.pool.rows import Row, chosen, rows_of_pool, rows_of_trace
+from dashboard.tabs.pool.sources import worth
+from dashboard.tabs.pool.tab import FIRST, STEP, PoolTab
 from phrasekit.pool import PhrasePool
 from phrasekit.trace import save_trace
 from phrasekit.views import pool_info

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard import pulse
-from dashboard.pulse import HURRIED, LONGEST, SHARE, Look
+from dashboard.visitor import pulse
+from dashboard.visitor.pulse import HURRIED, LONGEST, SHARE, Look
 
 
 class Clocks:

@@ -6,11 +6,11 @@ from time import monotonic
 
 import pytest
 
-from dashboard.job import CANCELLED, DONE, FAILED
-from dashboard.lanes import ROW, row, speed
-from dashboard.proof import PlainRun, compare
-from dashboard.prose import piece
-from dashboard.run import LiveRun, Plan
+from dashboard.jobs.job import CANCELLED, DONE, FAILED
+from dashboard.jobs.proof import PlainRun, compare
+from dashboard.jobs.run import LiveRun, Plan
+from dashboard.tabs.tune.lanes import ROW, row, speed
+from dashboard.tabs.tune.prose import piece
 from phrasekit import generate
 from phrasekit.trace import faults, load_trace, save_trace
 from tests.apps.conftest import PROMPT

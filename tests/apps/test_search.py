@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard import studies
-from dashboard.runbar import RunBar
-from dashboard.search import SearchTab
-from dashboard.searchrun import SearchRun, Wish
-from dashboard.searchtable import best_chart, heat_maps, trials_table
-from dashboard.state import NO_STUDY, Settings
+from dashboard.jobs import studies
+from dashboard.jobs.search import SearchRun, Wish
+from dashboard.parts.runbar import RunBar
+from dashboard.tabs.search.tab import SearchTab
+from dashboard.tabs.search.table import best_chart, heat_maps, trials_table
+from dashboard.visitor.state import NO_STUDY, Settings
 from phrasekit.bench.standings import Spread
 from phrasekit.tune import TrialRecord, measure_costs
 from tests.apps.conftest import arguments, finish

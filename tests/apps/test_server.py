@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
-from dashboard.gone import hush
+from dashboard.frame.gone import hush
 from phrasekit.cli import app as command
 from phrasekit.cli import main
 from tests.apps.conftest import answers, served, until
@@ -60,8 +60,8 @@ def test_what_keeps_one_visitor_busy_touches_no_other_page(hub):
     from panel.io import state
     from panel.util import edit_readonly
 
-    from dashboard.options import Options
-    from dashboard.page import Dashboard
+    from dashboard.frame.page import Dashboard
+    from dashboard.visitor.options import Options
 
     page = Dashboard(hub, Options()).page()
     before = state.busy
@@ -142,7 +142,7 @@ def test_a_run_leaves_a_core_to_the_pages(monkeypatch):
     import torch
 
     from dashboard import app as served_app
-    from dashboard.hub import PairSpec
+    from dashboard.jobs.hub import PairSpec
 
     asked = []
     monkeypatch.setattr(torch, "set_num_threads", asked.append)
@@ -199,8 +199,8 @@ ENDS_AMID_A_RUN = """
 import sys, time
 sys.path.insert(0, "apps")
 from dashboard.app import hub
-from dashboard.hub import PairSpec
-from dashboard.run import LiveRun, Plan
+from dashboard.jobs.hub import PairSpec
+from dashboard.jobs.run import LiveRun, Plan
 place = hub(1).place(PairSpec())
 assert place.wait(120)
 run = LiveRun(Plan(prompt="def f(x):", max_new_tokens=100_000), owner="me")

@@ -9,12 +9,12 @@ from weakref import ref
 
 import pytest
 
-from dashboard.hub import PairSpec
-from dashboard.job import Job
-from dashboard.options import Options
-from dashboard.run import LiveRun
-from dashboard.session import PINS
-from dashboard.words import state_of
+from dashboard.jobs.hub import PairSpec
+from dashboard.jobs.job import Job
+from dashboard.jobs.run import LiveRun
+from dashboard.jobs.words import state_of
+from dashboard.visitor.options import Options
+from dashboard.visitor.session import PINS
 from phrasekit import demo, generate
 from phrasekit.trace import save_trace
 from tests.apps.conftest import PROMPT, finish, until

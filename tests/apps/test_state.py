@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashboard.hub import PairSpec
-from dashboard.options import Options
-from dashboard.state import CURVES, GRIDS, LONGEST, NAMES, REACH, VERSION, Settings
+from dashboard.jobs.hub import PairSpec
+from dashboard.visitor.options import Options
+from dashboard.visitor.state import CURVES, GRIDS, LONGEST, NAMES, REACH, VERSION, Settings
 from tests.apps.conftest import arguments
 
 
@@ -172,7 +172,7 @@ def moved(widget):
 def test_whatever_a_visitor_changes_is_in_the_link(hub):
     import panel_material_ui as pmui
 
-    from dashboard.page import Dashboard
+    from dashboard.frame.page import Dashboard
 
     gives = (pmui.Button, pmui.FileDownload, pmui.FileInput)
     chosen = Settings(strategy="grid", search_prompts="pasted", grid=",".join(GRIDS), compared="pearl")
@@ -196,3 +196,10 @@ def test_whatever_a_visitor_changes_is_in_the_link(hub):
             kept.append(widget.label)
     assert len(widgets) > 40
     assert sorted(kept) == TRANSIENT
+
+
+def test_a_pool_is_sorted_in_every_order_that_a_link_may_ask_for():
+    from dashboard.tabs.pool.rows import SORTS
+    from dashboard.visitor.state import ORDERS
+
+    assert tuple(SORTS) == ORDERS

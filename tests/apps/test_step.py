@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import count
 
-from dashboard import step as room
-from dashboard.runbar import RunBar
-from dashboard.step import SHARE, StepTab
+from dashboard.parts.runbar import RunBar
+from dashboard.tabs import step as room
+from dashboard.tabs.step import SHARE, StepTab
 from tests.apps.conftest import finish, until
 
 

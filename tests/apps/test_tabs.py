@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard.state import Settings
+from dashboard.visitor.state import Settings
 from tests.apps.conftest import PROMPT, served, until
 
 WAIT = 90_000  # milliseconds: machines that test are busy
@@ -15,7 +15,7 @@ WIDE = "document.documentElement.scrollWidth - window.innerWidth"
 
 @pytest.fixture(scope="module")
 def address(pair):
-    from dashboard.hub import ModelHub
+    from dashboard.jobs.hub import ModelHub
 
     hub = ModelHub(lambda spec: pair)
     hub.place(Settings().spec).wait(30)

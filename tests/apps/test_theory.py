@@ -7,9 +7,9 @@ from dataclasses import replace
 import param
 import pytest
 
-from dashboard.curves import GAMMAS, Numbers, curves_view
-from dashboard.runbar import RunBar
-from dashboard.theory import TheoryTab
+from dashboard.parts.runbar import RunBar
+from dashboard.tabs.theory.curves import GAMMAS, Numbers, curves_view
+from dashboard.tabs.theory.tab import TheoryTab
 from tests.apps.conftest import finish, until
 
 NUMBERS = Numbers(alpha=0.8, c=2.0, ratio=0.25, beta=3)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.job import Job
-from dashboard.turns import Turns
+from dashboard.jobs.job import Job
+from dashboard.jobs.turns import Turns
 
 SECONDS = st.floats(0.001, 9.0)
 

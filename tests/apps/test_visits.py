@@ -8,10 +8,10 @@ from weakref import ref
 
 import pytest
 
-from dashboard.compare import CompareTab
-from dashboard.runbar import RunBar
-from dashboard.session import MOVED
-from dashboard.step import StepTab
+from dashboard.parts.runbar import RunBar
+from dashboard.tabs.compare.tab import CompareTab
+from dashboard.tabs.step import StepTab
+from dashboard.visitor.session import MOVED
 from phrasekit import demo, generate
 from phrasekit.pool import PhrasePool
 from tests.apps.conftest import PROMPT, finish, until

@@ -1,0 +1,1 @@
+"""The page around the tabs: header, link, tour, files."""

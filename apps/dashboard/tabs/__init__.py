@@ -1,0 +1,1 @@
+"""The tabs: one view each, with what only it shows beside it."""

@@ -1,0 +1,1 @@
+"""Pool: phrases, their lives and their worth."""

@@ -1,0 +1,1 @@
+"""Theory: the closed forms and the run."""

@@ -1,0 +1,1 @@
+"""Tune: knobs on a running decode."""

@@ -1,0 +1,1 @@
+"""What one visitor has, has chosen and may do. Nothing here knows Panel."""
