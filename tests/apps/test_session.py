@@ -71,19 +71,6 @@ def test_a_method_brings_its_own_knobs(visitor, pair):
     assert session.settings.gamma == pair.defaults["hybrid"]["gamma"]
 
 
-def test_pins_are_measured_beside_plain_decoding(visitor):
-    session = visitor(method="speculative", tokens=24)
-    assert session.pin()
-    session.settings.gamma = 5
-    assert session.pin()
-    finish(session)
-    assert [pin.name for pin in session.pins] == ["speculative"] * 2
-    assert session.pins[1].knobs == "γ5"
-    assert session.plain.tokens == session.pins[0].run.tokens == session.pins[1].run.tokens
-    session.unpin(session.pins[0])
-    assert [pin.knobs for pin in session.pins] == ["γ5"]
-
-
 def test_pins_have_an_end(visitor):
     session = visitor(tokens=2)
     for _ in range(PINS):

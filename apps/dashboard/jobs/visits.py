@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from dashboard.jobs.job import Job
+from dashboard.jobs.pinned import Pinned
 from dashboard.jobs.proof import PlainRun
 from dashboard.jobs.run import LiveRun
 from phrasekit.pool import PhrasePool
@@ -15,21 +16,6 @@ from phrasekit.trace import Trace
 
 if TYPE_CHECKING:
     from dashboard.jobs.hub import PairSpec
-
-
-@dataclass(frozen=True, eq=False)
-class Pin:
-    """A setting kept for comparison, measured by a run of its own.
-
-    Attributes:
-        name: the method.
-        knobs: the settings, short.
-        run: the run.
-    """
-
-    name: str
-    knobs: str
-    run: LiveRun
 
 
 @dataclass(eq=False, kw_only=True)
@@ -52,7 +38,7 @@ class Visit:
     owner: str = field(default_factory=lambda: secrets.token_hex(8))
     run: LiveRun | None = None
     plain: PlainRun | None = None
-    pins: tuple[Pin, ...] = ()
+    pins: tuple[Pinned, ...] = ()
     uploaded: Trace | None = None
     jobs: list[Job] = field(default_factory=list)
     pool: PhrasePool = field(default_factory=PhrasePool)

@@ -14,10 +14,10 @@ import param
 
 from dashboard.jobs.hub import BusyError, ModelHub, Place
 from dashboard.jobs.job import Job, told
+from dashboard.jobs.pinned import Pinned
 from dashboard.jobs.proof import PlainRun, Verdict, baseline_of, compare
 from dashboard.jobs.run import PLAIN, LiveRun
-from dashboard.jobs.visits import Pin, Visit
-from dashboard.jobs.words import short
+from dashboard.jobs.visits import Visit
 from dashboard.visitor.mishap import VIEW
 from dashboard.visitor.options import Options
 from dashboard.visitor.state import REACH, Settings
@@ -91,7 +91,7 @@ class Session(param.Parameterized):
         return self.visit.plain
 
     @property
-    def pins(self) -> tuple[Pin, ...]:
+    def pins(self) -> tuple[Pinned, ...]:
         """Settings kept for comparison."""
         return self.visit.pins
 
@@ -204,27 +204,22 @@ class Session(param.Parameterized):
         return True
 
     def pin(self) -> bool:
-        """Keep the setting, and measure it (and plain decoding, the first time) on the same prompt."""
+        """Keep the setting, and measure it against plain decoding on the same prompt."""
         if len(self.pins) >= PINS:
             self.notice = f"At most {PINS} settings can be pinned; remove one first."
             return False
-        plan = self.settings.plan(pace=0.0, prompt_tokens=self.options.prompt_tokens)
-        if self.plain is None or self.plain.plan.text_of != plan.text_of:
-            plain = PlainRun(plan, tokens=plan.max_new_tokens, owner=self.owner)
-            if not self.submit(plain):
-                return False
-            self._forget_plain()
-            self.visit.plain = plain
-        run = LiveRun(plan, owner=self.owner)
-        if not self.submit(run):
+        pin = Pinned(
+            self.settings.plan(pace=0.0, prompt_tokens=self.options.prompt_tokens), owner=self.owner
+        )
+        if not self.submit(pin):
             return False
-        self.visit.pins = (*self.pins, Pin(plan.method, short(plan.method, plan.knobs), run))
+        self.visit.pins = (*self.pins, pin)
         self.tick()
         return True
 
-    def unpin(self, pin: Pin) -> None:
+    def unpin(self, pin: Pinned) -> None:
         """Drop a pin."""
-        pin.run.cancel()
+        pin.cancel()
         self.visit.pins = tuple(one for one in self.pins if one is not pin)
         self.tick()
 
@@ -386,9 +381,8 @@ class Session(param.Parameterized):
 
     def _every_job(self) -> Iterable[Job]:
         visit = self.visit
-        known = [job for job in (visit.run, visit.plain) if job is not None]
-        known += [pin.run for pin in visit.pins]
-        return dict.fromkeys([*known, *visit.jobs])
+        known: list[Job] = [job for job in (visit.run, visit.plain) if job is not None]
+        return dict.fromkeys([*known, *visit.pins, *visit.jobs])
 
 
 def without(error: Exception, folder: str) -> str:

@@ -239,7 +239,7 @@ class CompareTab(pn.viewable.Viewer):
                 yield Entry(
                     name=f"{pin.name}, pin {int(number) + 1}",
                     method=pin.name,
-                    knobs=pin.run.plan.knobs,
+                    knobs=pin.plan.knobs,
                     more=pin.knobs,
                 )
             elif value in METHODS:
