@@ -90,9 +90,12 @@ def test_first_visit_tour_and_every_tab(visit):
     here = visit(tour=True)
     here.open()
     here.says("1 of 5: A prompt")
-    for title in ("One iteration", "Knobs, live", "Keep the better setting", "Your own pair"):
+    steps = ("One iteration", "Knobs, live", "The fastest setting", "Your own pair")
+    for number, title in enumerate(steps, start=2):
         here.button("Next").click()
-        here.says(title)
+        here.says(f"{number} of 5: {title}")
+        tab = here.page.get_by_role("tab", selected=True).inner_text()
+        assert tab == ("Step", "Tune", "Search", "Model")[number - 2]
     here.button("Done").click()
     here.page.get_by_text("5 of 5").first.wait_for(state="hidden")
     assert here.page.evaluate("localStorage.getItem('phrasekit-tour')") == "seen"

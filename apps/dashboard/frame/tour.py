@@ -23,15 +23,15 @@ through it; the sentence says what happened.
 """
 KNOBS = """
 Move γ, W, N, G, K or β while the run goes on. The next iteration takes it, and a mark on every chart says
-where.
+where. Pin a setting to measure it beside plain decoding; Prove it checks every token.
 """
-KEEP = """
-Pin a setting to measure it alone beside plain decoding; Prove it checks every token. Apply gives it as
-Python, YAML, a command or options.
+SEARCH = """
+Search times settings on several prompts, finds the fastest and tells whether it pays.
+Compare lets methods race on the same prompts.
 """
 OWN = """
-Choose models, see what they will take, load them. The probe says whether they can be exact; a model that
-cannot is refused.
+Load your own pair here: the probe says whether it can be exact, and one that cannot is refused. Apply gives a
+setting as Python, YAML, a command or options; Files gives the run.
 """
 
 # tab to show, title, words
@@ -39,7 +39,7 @@ STEPS = (
     ("step", "A prompt", PROMPT),
     ("step", "One iteration", ITERATION),
     ("tune", "Knobs, live", KNOBS),
-    ("tune", "Keep the better setting", KEEP),
+    ("search", "The fastest setting", SEARCH),
     ("model", "Your own pair", OWN),
 )
 
