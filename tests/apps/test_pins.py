@@ -12,6 +12,8 @@ from dashboard.jobs.pinned import ROUNDS, Pinned, Round, fastest
 from dashboard.jobs.race import WARM, Lane
 from dashboard.jobs.run import Plan
 from dashboard.tabs.tune.pins import PinTable, table, told
+from phrasekit import demo
+from phrasekit.trace import measure
 from tests.apps.conftest import PROMPT, finish
 
 
@@ -65,21 +67,24 @@ def test_a_pin_that_is_removed_ends_and_its_number_goes(pinned):
     assert session.pin()
     first, second = session.pins
     assert [pin.knobs for pin in session.pins] == ["γ3", "γ5"]
-    shown._remove(first.number)
+    shown.table._handle_msg({"pin": first.number})
     assert session.pins == (second,)
-    shown._remove(12345)
-    shown._remove("<script>")
+    for strange in ({"pin": 12345}, {"pin": "<script>"}, {}, "pin", None):
+        shown.table._handle_msg(strange)
     assert session.pins == (second,)
     finish(session)
     assert "γ5" in shown.table.object
     assert "γ3" not in shown.table.object
 
 
+NUMBERS = measure(demo.load_recorded())
+
+
 def made(name, *ratios, prompt=PROMPT, knobs=None):
     """A pin that has measured these ratios."""
     pin = Pinned(Plan(prompt=prompt, method=name, knobs=knobs or {}), owner="somebody")
     pin.status = DONE
-    lane = lambda ms: SimpleNamespace(ms=ms, tokens=(1,), metrics=None)  # noqa: E731
+    lane = lambda ms: SimpleNamespace(ms=ms, tokens=(1,), metrics=NUMBERS)  # noqa: E731
     pin.rounds = tuple(Round(lane(one), lane(1.0)) for one in ratios)
     return pin
 
@@ -95,6 +100,8 @@ def test_the_fastest_is_named_only_where_the_rounds_do_not_touch():
     assert fastest([slow, fast, near]) == (fast, near)
     assert told([slow, fast, near]).startswith("Too close to tell: ouroboros")
     assert "hybrid" in told([slow, fast, near])
+    assert "".join(table([slow, fast], fast.plan.text_of)).count('class="mine"') == 1
+    assert 'class="mine"' not in "".join(table([slow, fast, near], fast.plan.text_of))
     assert told([fast]).endswith("Pin another setting to compare it with.")
     assert told([]) == ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import panel as pn
@@ -49,12 +49,28 @@ class PinMarkup(JSComponent):
       el.style.width = "100%"
       el.addEventListener("click", (event) => {
         const button = event.target.closest("button[data-pin]")
-        if (button) model.send_msg(Number(button.dataset.pin))
+        if (button) model.send_msg({ pin: Number(button.dataset.pin) })
       })
       model.on("object", paint)
       paint()
     }
     """
+
+    def __init__(self, remove: Callable[[int], None], **params: Any) -> None:
+        """Make it.
+
+        Args:
+            remove: called with a number, which need not be a pin's.
+            params: Panel's own.
+        """
+        super().__init__(**params)
+        self._remove = remove
+
+    def _handle_msg(self, data: Any) -> None:
+        """What a page sends; it may send anything."""
+        number = data.get("pin") if isinstance(data, dict) else None
+        if isinstance(number, int):
+            self._remove(number)
 
 
 class PinTable(pn.viewable.Viewer):
@@ -65,8 +81,7 @@ class PinTable(pn.viewable.Viewer):
         self.session = session
         self.pin = pmui.Button(label="Pin this setting", variant="outlined", width=150, margin=0)
         self.pin.on_click(lambda _: session.pin())
-        self.table = PinMarkup(stylesheets=[SHEET], margin=0, sizing_mode="stretch_width")
-        self.table.on_msg(self._remove)
+        self.table = PinMarkup(self._remove, stylesheets=[SHEET], margin=0, sizing_mode="stretch_width")
         self._drawn: tuple[object, ...] = ()
         self.layout = pn.Column(
             ends(html(f"<h2>Pinned</h2><span>{ROUNDS} rounds each, from an empty pool</span>"), self.pin),
@@ -90,7 +105,7 @@ class PinTable(pn.viewable.Viewer):
         self.pin.label = f"{PINS} are pinned" if self.pin.disabled else "Pin this setting"
         self.table.object = "".join(table(pins, text)) if pins else NONE
 
-    def _remove(self, number: Any) -> None:
+    def _remove(self, number: int) -> None:
         for pin in self.session.pins:
             if pin.number == number:
                 self.session.unpin(pin)
@@ -113,7 +128,7 @@ def table(pins: Sequence[Pinned], text: tuple[object, ...]) -> Iterator[str]:
     yield "".join(f'<th scope="col">{name}</th>' for name in HEAD)
     yield "</tr></thead><tbody>"
     for number, pin in enumerate(pins, start=1):
-        yield _row(number, pin, top, best=pin in leaders[:1], strange=pin not in mine)
+        yield _row(number, pin, top, best=leaders == (pin,), strange=pin not in mine)
     yield f'</tbody></table></div><p class="words" role="status">{escape(told(mine))}</p>'
 
 
