@@ -59,20 +59,24 @@ class Plan:
         axes: values to try by knob.
         name: of the strategy.
         search: makes the strategy.
-        points: how many it tries at most, the start included.
+        points: how many it is expected to try, the start included; Algorithm 1 may need fewer or more.
     """
 
     method: str
     start: Knobs
     axes: Axes
     name: str
-    search: Callable[[Axes], Strategy]
+    search: Callable[[Axes, Point], Strategy]
     points: int
+
+    @property
+    def first(self) -> Point:
+        """What the pair has already."""
+        return Point({name: getattr(self.start, name) for name in self.axes}, BEFORE)
 
     def strategy(self) -> Strategy:
         """The setting that the pair has already, so that nothing slower is chosen, then the search."""
-        yield Point({name: getattr(self.start, name) for name in self.axes}, BEFORE)
-        yield from self.search(self.axes)
+        return self.search(self.axes, self.first)
 
     def knobs(self, point: Point) -> Knobs:
         """The knobs of a point; a phrase must be at least as long as the suffix cut from it (N ≥ β)."""
@@ -89,7 +93,7 @@ def plan_algorithm1(
     axes: Mapping[str, Sequence[Value]] | None = None,
     fixed: Mapping[str, Value] | None = None,
 ) -> Plan:
-    """One knob after the other: for Ouroboros γ, then W, then β, as in the paper's Algorithm 1.
+    """One knob after the other, then again: for Ouroboros γ, then W, then β, as in the paper's Algorithm 1.
 
     Args:
         method: name of the method.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 from threading import Event
 from time import monotonic
 from typing import Any
@@ -19,20 +20,20 @@ from phrasekit.bench.standings import PLAIN
 from phrasekit.bench.suite import CLOCKS
 from phrasekit.decode import Knobs, Limits, Sampling
 from phrasekit.lm import LanguageModel, Pair
-from phrasekit.methods import METHODS
+from phrasekit.methods import METHODS, tuned
 from phrasekit.propose import Store
 from phrasekit.trace.records import SERIAL
 from phrasekit.tune.axes import BEFORE, PAPER, Plan
 from phrasekit.tune.costs import CostTable, measure_costs, predict
+from phrasekit.tune.ending import Ending
 from phrasekit.tune.measure import Entry, Meter, Samples, Unfit
 from phrasekit.tune.prompts import Ids, split
 from phrasekit.tune.records import CANCELLED, COMPLETE, ERROR, FAILED, Cancelled, Progress, TrialRecord
-from phrasekit.tune.strategy import Point
+from phrasekit.tune.strategy import MARGIN, Point
 from phrasekit.tune.study import TrialStore, check_optuna, open_studies
 from phrasekit.tune.verdict import Standing, Verdict, judge
 
 CHOSEN, FROM_PAPER = "chosen", "paper"
-MARGIN = 1.02  # a smaller gain than this on the calibration prompts changes no setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,10 +86,11 @@ class Options:
 class Tuning:
     """A search: iterate for a record after every round of prompts; cut it short with `cancel`.
 
-    First the costs of forwards are measured, then every plan's trials on the calibration prompts, then
-    the best setting of every method on the held-out ones, beside plain decoding, the setting that the
-    pair had before, and for Ouroboros the paper's defaults. What the calibration prompts say is chosen,
-    whatever the held-out prompts say about the others.
+    First the costs of forwards are measured, then trials on the calibration prompts: every method at the
+    setting that the pair has for it, then each plan's others, those of the fastest method first. Then the
+    best setting of every method is measured on the held-out prompts, beside plain decoding, the setting
+    that the pair had before, and for Ouroboros the paper's defaults. What the calibration prompts say is
+    chosen, whatever the held-out prompts say about the others.
 
     Args:
         pair: models.
@@ -137,7 +139,9 @@ class Tuning:
         self._cancelled = Event()
         self._stopped = stopped
         self._trials: list[TrialRecord] = []
-        self._longest = 0.0  # seconds of a trial
+        self._scores: dict[tuple[str, object], float | None] = {}  # by method and point
+        self._expected = {plan.method: plan.points for plan in self.plans}
+        self._took: list[float] = []  # seconds of trials
         self._cut = False
         self._begun = False
         self._meter = Meter(
@@ -175,8 +179,8 @@ class Tuning:
 
     @property
     def planned(self) -> int:
-        """Trials of all plans."""
-        return sum(plan.points for plan in self.plans)
+        """About how many trials there will be; exact for plans that are through."""
+        return sum(max(points, self._tried(method)) for method, points in self._expected.items())
 
     @property
     def cancelled(self) -> bool:
@@ -212,18 +216,30 @@ class Tuning:
                 with suppress(Cancelled):
                     self.costs = measure_costs(self.pair, clock=self._clock, cancelled=self._ended)
             for plan in self.plans:
+                yield from self._search(plan, stores[plan.method], elapsed, first=True)
+            for plan in sorted(self.plans, key=self._promise, reverse=True):
                 yield from self._search(plan, stores[plan.method], elapsed)
             yield from self._finish()
             if self.verdict is not None:
                 for store in stores.values():
                     store.note("verdict", self.verdict.sentence)
 
-    def _search(self, plan: Plan, store: TrialStore, elapsed: Callable[[], float]) -> Iterator[Progress]:
-        scores: dict[object, float | None] = {}
+    def _promise(self, plan: Plan) -> float:
+        """How fast a method is at the pair's own setting for it."""
+        return self._scores.get((plan.method, plan.first.key)) or 0.0
+
+    def _tried(self, method: str) -> int:
+        return sum(one.method == method for one in self._trials)
+
+    def _search(
+        self, plan: Plan, store: TrialStore, elapsed: Callable[[], float], *, first: bool = False
+    ) -> Iterator[Progress]:
+        """Try the points of a plan, or its first one only."""
         strategy = plan.strategy()
         point = next(strategy, None)
         while point is not None and not self.cancelled:
-            if point.key not in scores:
+            key = plan.method, point.key
+            if key not in self._scores:
                 record = store.find(point)
                 if record is None:
                     if self._spent(elapsed()):
@@ -231,14 +247,17 @@ class Tuning:
                         return
                     before = elapsed()
                     record = yield from self._try(plan, store, point)
-                    self._longest = max(self._longest, elapsed() - before)
+                    self._took.append(elapsed() - before)
                 self._trials.append(record)
-                scores[point.key] = record.score
+                self._scores[key] = record.score
                 yield self._progress("search", record)
+            if first:
+                return
             try:
-                point = strategy.send(scores[point.key])
+                point = strategy.send(self._scores[key])
             except StopIteration:
                 point = None
+                self._expected[plan.method] = 0
 
     def _try(self, plan: Plan, store: TrialStore, point: Point) -> Generator[Progress, None, TrialRecord]:
         """Measure one setting; however it ends, the study is told."""
@@ -279,10 +298,9 @@ class Tuning:
     def _finish(self) -> Iterator[Progress]:
         """Put the best settings on the held-out prompts, and judge."""
         best = self.chosen
-        partial = self._cut or self.cancelled
         if best is None or self.cancelled:
             chosen = None if best is None else _standing(CHOSEN, best.method, best.values, best.knobs)
-            self.verdict = judge(chosen, partial=partial)
+            self.verdict = judge(chosen, ending=self._ending())
             return
         prompts, repeats = self.split.held_out, self.options.final_repeats
         finalists = self._finalists(best)
@@ -296,7 +314,7 @@ class Tuning:
                 self._meter.rounds(entries, prompts, repeats), "held-out", planned
             )
         except Cancelled:
-            self.verdict = judge(finalists[0], partial=True)
+            self.verdict = judge(finalists[0], ending=self._ending())
             return
         self.held_out = tuple(self._placed(one, samples) for one in finalists)
         chosen = self.held_out[0]
@@ -308,8 +326,23 @@ class Tuning:
             prediction=prediction,
             prompts=len(prompts),
             repeats=repeats,
-            partial=partial,
-            known=best.stage == BEFORE,
+            ending=self._ending(),
+            known=best.knobs == tuned(best.method, self.pair, {}).as_dict(),
+            tried=len(self._trials),
+        )
+
+    def _ending(self) -> Ending | None:
+        """What was left out; None where nothing was."""
+        if not self._cut and not self.cancelled:
+            return None
+        return Ending(
+            tried=len(self._trials),
+            planned=self.planned,
+            untried=[plan.method for plan in self.plans if not self._tried(plan.method)],
+            budget=None if self.cancelled else self.options.budget,
+            each=median(self._took) if self._took else 0.0,
+            reserve=self._reserve(),
+            kept=self.study is not None,
         )
 
     def _finalists(self, best: TrialRecord) -> list[Standing]:
@@ -342,10 +375,16 @@ class Tuning:
         """Whether another trial would take what is kept for the held-out prompts."""
         if self.options.budget is None:
             return False
+        return seconds + max(self._took, default=0.0) + self._reserve() >= self.options.budget
+
+    def _reserve(self) -> float:
+        """Seconds that the held-out prompts are expected to take."""
+        if not self._took:
+            return 0.0
         calibration = len(self.split.calibration) * self.options.repeats * 2
         contenders = 3 + len(self.plans)
         held_out = len(self.split.held_out) * self.options.final_repeats * contenders
-        return seconds + self._longest * (1 + held_out / calibration) >= self.options.budget
+        return median(self._took) * held_out / calibration
 
     def _progress(self, phase: str, trial: TrialRecord | None, rounds: int = 0, planned: int = 0) -> Progress:
         return Progress(

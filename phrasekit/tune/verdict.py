@@ -9,10 +9,12 @@ from typing import Any
 from phrasekit.bench.standings import PLAIN, Spread
 from phrasekit.trace import Metrics
 from phrasekit.tune.costs import Prediction
+from phrasekit.tune.ending import Ending
 from phrasekit.tune.measure import Measured
 from phrasekit.tune.strategy import Value
 
 WORTH = 1.03  # less than this is not worth a second model and its memory
+SPECULATE, STAY, OPEN = "speculate", "plain decoding", "open"
 SYMBOLS: Mapping[str, str] = {
     "gamma": "γ",
     "window": "W",
@@ -80,7 +82,7 @@ class Verdict:
     """The end of a search.
 
     Attributes:
-        speculate: whether it pays on the held-out prompts.
+        outcome: "speculate", "plain decoding", or "open" where nothing can be told.
         method: the method to use, plain decoding's name where it does not pay.
         values: the knobs that were searched, of the best setting found.
         knobs: every knob of it.
@@ -90,11 +92,11 @@ class Verdict:
         prediction: what the cost table lets one expect.
         prompts: held-out prompts.
         repeats: repeats of them.
-        partial: whether the search ended early.
-        sentence: all of it in a sentence.
+        ending: what the search left out; None where it came to its end.
+        sentence: all of it in words.
     """
 
-    speculate: bool
+    outcome: str
     method: str
     values: Mapping[str, Value]
     knobs: Mapping[str, Any]
@@ -103,12 +105,22 @@ class Verdict:
     prediction: Prediction | None
     prompts: int
     repeats: int
-    partial: bool
+    ending: Ending | None
     sentence: str
+
+    @property
+    def speculate(self) -> bool:
+        """Whether it pays on the held-out prompts."""
+        return self.outcome == SPECULATE
+
+    @property
+    def partial(self) -> bool:
+        """Whether the search ended early."""
+        return self.ending is not None
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self)
+        return {**asdict(self), "speculate": self.speculate, "partial": self.partial}
 
 
 def judge(
@@ -117,28 +129,32 @@ def judge(
     prediction: Prediction | None = None,
     prompts: int = 0,
     repeats: int = 0,
-    partial: bool = False,
+    ending: Ending | None = None,
     known: bool = False,
+    tried: int = 0,
 ) -> Verdict:
     """The verdict on the best setting found.
 
-    It pays if the lower quartile over the repeats is above 1 and the median at `WORTH` or more.
+    It pays if the lower quartile over the repeats is above 1 and the median at `WORTH` or more. It does not
+    if the upper one is below `WORTH`, or the lower one above 1 and the median below `WORTH`. With quartiles
+    on both sides nothing can be told.
 
     Args:
         chosen: on the held-out prompts; None where no trial succeeded.
         prediction: from the cost table.
         prompts: held-out prompts.
         repeats: repeats of them.
-        partial: whether the search ended early.
+        ending: what the search left out.
         known: whether the setting is the one the pair had before the search.
+        tried: how many trials it is the best of.
     """
     ratio = chosen.ratio if chosen else None
-    pays = ratio is not None and ratio.median >= WORTH and ratio.low > 1
+    outcome = _outcome(chosen)
     metrics = chosen.measured.metrics if chosen and chosen.measured else None
     limits = limits_of(metrics, prediction) if metrics else {}
     return Verdict(
-        speculate=pays,
-        method=chosen.method if chosen and pays else PLAIN,
+        outcome=outcome,
+        method=chosen.method if chosen and outcome == SPECULATE else PLAIN,
         values=dict(chosen.values) if chosen else {},
         knobs=dict(chosen.knobs) if chosen else {},
         ratio=ratio,
@@ -146,9 +162,23 @@ def judge(
         prediction=prediction,
         prompts=prompts,
         repeats=repeats,
-        partial=partial,
-        sentence=_sentence(chosen, pays, limits, prompts, repeats, partial, known),
+        ending=ending,
+        sentence=" ".join(
+            [
+                _sentence(chosen, outcome, limits, prompts, repeats, _had(known, tried)),
+                *([ending.sentence] if ending else []),
+            ]
+        ),
     )
+
+
+def _outcome(chosen: Standing | None) -> str:
+    ratio = chosen.ratio if chosen else None
+    if ratio is None:
+        return STAY if chosen and chosen.failure else OPEN
+    if ratio.low > 1:
+        return SPECULATE if ratio.median >= WORTH else STAY
+    return STAY if ratio.high < WORTH else OPEN
 
 
 def limits_of(metrics: Metrics, prediction: Prediction | None) -> dict[str, float]:
@@ -177,30 +207,42 @@ def _without(total: float, part: float) -> float:
 
 def _sentence(
     chosen: Standing | None,
-    pays: bool,
+    outcome: str,
     limits: Mapping[str, float],
     prompts: int,
     repeats: int,
-    partial: bool,
-    known: bool,
+    had: str,
 ) -> str:
-    early = "; the search ended early" if partial else ""
     if chosen is None:
-        return f"Stay with plain decoding: no setting was measured to the end{early}."
-    had = ", which the pair has already" if known else ""
+        return "Nothing is decided: no setting was measured to the end."
     setting = f"{chosen.method} at {knob_words(chosen.values)}{had}"
     ratio = chosen.ratio
+    if ratio is None and chosen.failure:
+        return f"Stay with plain decoding: {setting} failed on held-out prompts: {chosen.failure}."
     if ratio is None:
-        why = f": {chosen.failure}" if chosen.failure else ", since the search ended before it"
-        return f"Stay with plain decoding: {setting} was not measured on held-out prompts{why}."
+        return f"Nothing is decided: {setting}, the best so far, was not measured on held-out prompts."
     where = f"{_counted(prompts, 'held-out prompt')} ({_range(ratio, repeats)})"
     speed = f"{ratio.median:.2f} times as fast as plain decoding on {where}, with the same tokens"
-    limit = _limit(limits)
-    if pays:
-        return f"Speculate, with {setting}: {speed}; {limit}{early}."
+    if outcome == SPECULATE:
+        return f"Speculate, with {setting}: {speed}; {_limit(limits)}."
+    if outcome == OPEN:
+        return (
+            f"Whether speculation pays cannot be told from so few runs: the best setting found, {setting}, "
+            f"is {speed}. Take more prompts, more tokens each or more repeats."
+        )
     if ratio.high < 1:
-        return f"Do not speculate: the best setting found, {setting}, is {speed}; {limit}{early}."
-    return f"Stay with plain decoding: {setting} gains too little to tell, {speed}; {limit}{early}."
+        return (
+            f"Stay with plain decoding: the best setting found, {setting}, is slower, {speed}; "
+            f"{_limit(limits)}."
+        )
+    return f"Stay with plain decoding: {setting} makes too little difference, {speed}; {_limit(limits)}."
+
+
+def _had(known: bool, tried: int) -> str:
+    if not known:
+        return ""
+    best = f" and as good as any of the {tried} tried" if tried > 1 else ""
+    return f", which is the default already{best}"
 
 
 def _limit(limits: Mapping[str, float]) -> str:

@@ -45,7 +45,7 @@ def test_algorithm1_ends_at_the_cheapest_setting_and_the_verdict_says_so(pair, t
     tuning = make(pair, time)
     run(tuning)
     assert tuning.best.values == {"gamma": 3, "window": 0, "beta": 5}
-    assert [trial.stage for trial in tuning.trials] == ["before", "gamma", "gamma", "window", "beta"]
+    assert [trial.stage for trial in tuning.trials] == ["before", "gamma", "gamma", "window", "beta", "gamma"]
     assert tuning.trials[0].values == {"gamma": 4, "window": 0, "beta": 6}  # what the pair had
     assert len(tuning.trials) == tuning.planned
     assert tuning.verdict.speculate
@@ -85,7 +85,9 @@ def test_progress_counts_rounds_and_trials_and_keeps_the_best(pair, time):
     held = [one for one in seen if one.phase == "held-out"]
     assert [one.rounds for one in held] == list(range(5))
     assert [one.seconds for one in seen] == sorted(one.seconds for one in seen)
-    assert all(one.planned == tuning.planned for one in seen)
+    assert [one.planned for one in seen] == [7] * len([one for one in seen if one.phase == "search"]) + [
+        tuning.planned
+    ] * len(held)
 
 
 def test_held_out_prompts_are_never_calibrated_on(pair, time):
@@ -108,7 +110,7 @@ def test_a_gain_that_noise_could_make_changes_nothing(pair, time):
     tuning = make(tuned, time)
     run(tuning)
     assert tuning.chosen.stage == "before"
-    assert "which the pair has already" in tuning.verdict.sentence
+    assert "which is the default already and as good as any of the 6 tried" in tuning.verdict.sentence
     assert [one.name for one in tuning.held_out] == ["chosen", "paper"]
 
 
@@ -117,7 +119,8 @@ def test_where_it_does_not_pay_plain_decoding_wins(pair, time):
     tuning = make(pair, time)
     run(tuning)
     assert not tuning.verdict.speculate
-    assert tuning.verdict.sentence.startswith("Do not speculate")
+    assert tuning.verdict.sentence.startswith("Stay with plain decoding: the best setting found")
+    assert "is slower" in tuning.verdict.sentence
 
 
 def test_several_methods_meet_on_the_held_out_prompts(pair, time):
@@ -135,6 +138,8 @@ def test_several_methods_meet_on_the_held_out_prompts(pair, time):
     assert tuning.verdict.method == "speculative"
     assert [one.name for one in tuning.held_out] == ["chosen", "ouroboros", "before"]
     assert {trial.stage for trial in tuning.trials} == {"before", "grid"}
+    order = [trial.method for trial in tuning.trials]
+    assert order[:2] == ["ouroboros", "speculative"]  # each at its default, before anything else
 
 
 def test_a_trial_with_other_tokens_is_a_failure_that_is_shown_and_never_chosen(pair, time, monkeypatch):
@@ -151,8 +156,8 @@ def test_a_trial_with_other_tokens_is_a_failure_that_is_shown_and_never_chosen(p
     prefer(time, gamma=3)  # and it would be the fastest
     tuning = make(pair, time)
     run(tuning)
-    (failed,) = [trial for trial in tuning.trials if trial.failure]
-    assert failed.values["gamma"] == 3
+    failed, *others = [trial for trial in tuning.trials if trial.failure]
+    assert {trial.values["gamma"] for trial in (failed, *others)} == {3}
     assert (failed.state, failed.failure, failed.identical) == ("failed", "differs", False)
     assert "differs from plain decoding" in failed.reason
     assert failed.score is None
@@ -189,8 +194,9 @@ def test_cancelling_ends_it_within_one_iteration_and_keeps_what_is_there(pair, t
     assert len(time.steps) == at[0] + 1  # the iteration that was under way
     assert [trial.failure for trial in tuning.trials] == ["", "cancelled"]
     assert tuning.verdict.partial
-    assert not tuning.verdict.speculate
-    assert tuning.verdict.sentence.endswith("since the search ended before it.")
+    assert tuning.verdict.outcome == "open"
+    assert tuning.verdict.sentence.startswith("Nothing is decided: ouroboros at")
+    assert tuning.verdict.sentence.endswith("The search was ended after 2 of about 7 trials.")
 
 
 def test_cancelling_on_the_held_out_prompts_leaves_no_half_numbers(pair, time):
@@ -200,6 +206,7 @@ def test_cancelling_on_the_held_out_prompts_leaves_no_half_numbers(pair, time):
             tuning.cancel()
     assert tuning.held_out == ()
     assert tuning.verdict.ratio is None
+    assert tuning.verdict.sentence.startswith("Nothing is decided")
     assert "was not measured on held-out prompts" in tuning.verdict.sentence
 
 
@@ -217,7 +224,7 @@ def test_leaving_the_loop_tells_the_study(pair, time, tmp_path):
             break
     tuning = make(pair, time, study=path)
     run(tuning)
-    assert [trial.reused for trial in tuning.trials] == [False] * 5
+    assert not any(trial.reused for trial in tuning.trials)
     assert "cancelled" in path.read_text()
 
 
@@ -227,10 +234,43 @@ def test_a_budget_begins_no_trial_that_it_cannot_end(pair, time):
     run(tuning)
     assert tuning.trials == ()
     assert tuning.verdict.partial
+    assert "No trial fits into the 1e-06 seconds: 0 of about 7 trials are there." in tuning.verdict.sentence
+    assert "Never tried: ouroboros. Raise the budget and search again." in tuning.verdict.sentence
     enough = Options(max_new_tokens=8, repeats=1, final_repeats=1, budget=3600)
     tuning = make(pair, time, options=enough)
     run(tuning)
     assert len(tuning.trials) == tuning.planned
+
+
+def test_a_budget_that_ends_a_search_says_what_would_go_on(pair, time, tmp_path, monkeypatch):
+    now = iter(range(10_000))
+    monkeypatch.setattr("phrasekit.tune.tuning.monotonic", lambda: float(next(now)))
+    plans = [plan_algorithm1(name, pair) for name in ("ouroboros", "speculative")]
+    options = Options(max_new_tokens=8, repeats=1, final_repeats=1, budget=100)
+    path = tmp_path / "trials.journal"
+    tuning = make(pair, time, options=options, plans=plans, study=path)
+    run(tuning)
+    tried = len(tuning.trials)
+    assert {trial.method for trial in tuning.trials[:2]} == {"ouroboros", "speculative"}
+    ending = tuning.verdict.ending
+    assert (ending.tried, ending.untried) == (tried, [])
+    assert tried < ending.planned == tuning.planned
+    assert "No further trial fits into the 100 seconds, as each takes about" in tuning.verdict.sentence
+    assert tuning.verdict.sentence.endswith("and search again to go on from these trials.")
+    again = make(pair, time, options=options, plans=plans, study=path)
+    run(again)
+    assert [trial.reused for trial in again.trials[:tried]] == [True] * tried
+    assert len(again.trials) > tried
+
+
+def test_the_fastest_method_is_searched_first(pair, time):
+    time.price = lambda decoding: {"vanilla": 1.0, "speculative": 0.3}.get(decoding.method.name, 0.9)
+    plans = [plan_algorithm1("ouroboros", pair, axes=AXES), plan_algorithm1("speculative", pair)]
+    tuning = make(pair, time, plans=plans)
+    run(tuning)
+    order = [trial.method for trial in tuning.trials]
+    assert order[:3] == ["ouroboros", "speculative", "speculative"]
+    assert order.index("ouroboros", 1) == len(order) - order[::-1].index("speculative")
 
 
 def test_costs_are_measured_where_none_are_given(pair, time):
@@ -277,7 +317,8 @@ def test_the_report_is_plain_json(pair, time):
     run(tuning)
     told = json.loads(json.dumps(report_of(tuning).as_dict(), allow_nan=False))
     assert told["schema"] == "phrasekit-tune"
-    assert len(told["trials"]) == 5
+    assert len(told["trials"]) == len(tuning.trials)
+    assert (told["verdict"]["outcome"], told["verdict"]["speculate"]) == ("speculate", True)
     assert told["verdict"]["sentence"] == tuning.verdict.sentence
     assert CostTable.from_dict(told["costs"]) == COSTS
     assert told["settings"]["plans"][0]["axes"] == AXES

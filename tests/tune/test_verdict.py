@@ -8,6 +8,7 @@ from phrasekit import generate
 from phrasekit.bench.standings import Spread
 from phrasekit.trace import measure
 from phrasekit.tune.costs import Prediction, Work
+from phrasekit.tune.ending import Ending
 from phrasekit.tune.measure import Measured
 from phrasekit.tune.verdict import Standing, judge, knob_words, limits_of
 from tests import models
@@ -74,41 +75,59 @@ def test_it_does_not_pay(metrics):
     assert not verdict.speculate
     assert verdict.method == "vanilla"
     assert verdict.sentence.startswith(
-        "Do not speculate: the best setting found, ouroboros at γ 2, W 0, is 0.81 times as fast as plain "
+        "Stay with plain decoding: the best setting found, ouroboros at γ 2, W 0, is slower, 0.81 times as "
+        "fast as plain "
         "decoding on 1 held-out prompt (one repeat)"
     )
 
 
-@pytest.mark.parametrize("ratio", [(1.02, 1.01, 1.03), (1.10, 0.97, 1.2), (0.99, 0.97, 1.05)])
-def test_too_little_to_tell_is_no_gain(metrics, ratio):
+@pytest.mark.parametrize("ratio", [(1.02, 1.01, 1.04), (1.01, 0.99, 1.02)])
+def test_too_little_is_no_gain(metrics, ratio):
     verdict = judge(standing(metrics, ratio), prompts=8, repeats=3)
-    assert not verdict.speculate
-    assert verdict.sentence.startswith("Stay with plain decoding: ouroboros at γ 2, W 0 gains too little")
+    assert (verdict.outcome, verdict.method) == ("plain decoding", "vanilla")
+    assert "ouroboros at γ 2, W 0 makes too little difference" in verdict.sentence
+
+
+@pytest.mark.parametrize("ratio", [(0.60, 0.39, 1.13), (1.10, 0.97, 1.2), (0.99, 0.97, 1.05)])
+def test_quartiles_on_both_sides_of_1_tell_nothing_but_what_to_do(metrics, ratio):
+    verdict = judge(standing(metrics, ratio), prompts=1, repeats=3)
+    assert (verdict.outcome, verdict.speculate) == ("open", False)
+    assert verdict.sentence.startswith("Whether speculation pays cannot be told from so few runs")
+    assert "stay with" not in verdict.sentence.lower()
+    assert verdict.sentence.endswith("Take more prompts, more tokens each or more repeats.")
 
 
 def test_other_tokens_on_held_out_prompts_are_no_setting():
     failed = standing(None, (1, 1, 1), measured=None, failure="output differs at token 3")
     verdict = judge(failed, prompts=8, repeats=3)
-    assert not verdict.speculate
+    assert verdict.outcome == "plain decoding"
     assert verdict.ratio is None
     assert "output differs at token 3" in verdict.sentence
 
 
 def test_nothing_measured_and_an_early_end_are_said(metrics):
-    assert judge(None, partial=True).sentence == (
-        "Stay with plain decoding: no setting was measured to the end; the search ended early."
+    ended = Ending(tried=3, planned=17)
+    assert judge(None, ending=ended).sentence == (
+        "Nothing is decided: no setting was measured to the end. The search was ended after 3 of about 17 trials."
     )
-    assert judge(standing(metrics, (2, 2, 2)), prompts=8, repeats=3, partial=True).sentence.endswith(
-        "; the search ended early."
+    cut = Ending(tried=6, planned=34, untried=["hybrid"], budget=120.0, each=9.1, reserve=41.0)
+    verdict = judge(standing(metrics, (2, 2, 2)), prompts=8, repeats=3, ending=cut)
+    assert (verdict.outcome, verdict.partial) == ("speculate", True)
+    assert verdict.sentence.endswith(
+        " No further trial fits into the 120 seconds, as each takes about 9.1 and the held-out prompts about 41: "
+        "6 of about 34 trials were made. Never tried: hybrid. Raise the budget and search again."
     )
-    unmeasured = standing(None, (1, 1, 1), measured=None)
-    assert "was not measured on held-out prompts" in judge(unmeasured, partial=True).sentence
+    unmeasured = judge(standing(None, (1, 1, 1), measured=None), ending=replace(ended, kept=True))
+    assert unmeasured.outcome == "open"
+    assert "was not measured on held-out prompts" in unmeasured.sentence
+    assert unmeasured.sentence.endswith("Search again to go on from these trials.")
 
 
 def test_a_setting_that_the_pair_has_is_told_as_such(metrics):
-    verdict = judge(standing(metrics, (1.62, 1.58, 1.66)), prompts=8, repeats=3, known=True)
+    verdict = judge(standing(metrics, (1.62, 1.58, 1.66)), prompts=8, repeats=3, known=True, tried=14)
     assert verdict.sentence.startswith(
-        "Speculate, with ouroboros at γ 2, W 0, which the pair has already: 1.62 times"
+        "Speculate, with ouroboros at γ 2, W 0, which is the default already and as good as any of the 14 "
+        "tried: 1.62 times"
     )
 
 
