@@ -87,6 +87,7 @@ _ALWAYS: Mapping[str, tuple[str, ...]] = {
     "hybrid": ("gamma", "guesses", "suffixes", "beta", "lookup", "lookup_ngram"),
 }
 _SHARED = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")  # the same in transformers
+_PROMPT = "def fibonacci(n):"  # to be replaced by the reader's own
 _NO_EQUIVALENT = "{} has no equivalent of {}: {}."
 _WHY = "it takes drafts from a model or from the prompt, not from phrases that outlive them"
 
@@ -114,12 +115,13 @@ def as_python(setting: Setting) -> Export:
         f"knobs = pk.Knobs({knobs})",
         "run = pk.generate(",
         "    pair,",
-        "    prompt,",
+        f"    {_PROMPT!r},",
         f"    method={setting.method!r},",
         "    knobs=knobs,",
         f"    max_new_tokens={setting.max_new_tokens},",
         *[f"    {name}={value!r}," for name, value in setting.sampling.items()],
         ")",
+        "print(run.text)",
     ]
     return Export("python", "python", "\n".join(lines) + "\n")
 

@@ -144,7 +144,7 @@ def test_run_steer_prove_and_cancel(visit):
     here.says("what is shown is complete up to there")
     here.button("Prove it").click()
     here.says(re.compile("Output unchanged: identical to plain decoding"))
-    here.button("Apply").click()
+    here.button("Export").click()
     here.says("pk.Knobs(gamma=3")
 
 

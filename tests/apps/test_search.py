@@ -14,7 +14,8 @@ from dashboard.tabs.search.tab import SearchTab
 from dashboard.tabs.search.table import best_chart, heat_maps, trials_table
 from dashboard.visitor.state import NO_STUDY, Settings
 from phrasekit.bench.standings import Spread
-from phrasekit.tune import TrialRecord, measure_costs
+from phrasekit.tune import Progress, TrialRecord, Verdict, measure_costs
+from phrasekit.tune.ending import Ending
 from tests.apps.conftest import arguments, finish
 
 PASTE = "def add(a, b):\n    return\n---\nclass Queue:\n    def put(self, item):\n"
@@ -74,13 +75,77 @@ def test_a_grid_is_searched_to_a_verdict_and_applied_to_tune(tab):
     assert {trial.values["gamma"] for trial in run.trials} >= {1, 3}
     assert all(trial.identical for trial in run.trials)
     assert run.verdict.sentence[:20] in tab.verdict.object
+    assert 'aria-valuenow="100"' in tab.state.object
     assert not tab.use.disabled
+
+
+FOUND = {"gamma": 7, "window": 3, "beta": 5}
+
+
+def ended(tab, outcome, *, trials=(), **changes):
+    """A search that came to a verdict."""
+    run = SearchRun(Wish(methods=("ouroboros",), strategy="algorithm1", prompts=()), owner=tab.session.owner)
+    run.place, run.trials, run.status = tab.session.place, trials, "done"
+    run.verdict = Verdict(
+        **{
+            "outcome": outcome,
+            "method": "ouroboros" if outcome == "speculate" else "vanilla",
+            "values": FOUND,
+            "knobs": FOUND,
+            "ratio": None,
+            "limits": {},
+            "prediction": None,
+            "prompts": 8,
+            "repeats": 3,
+            "ending": None,
+            "sentence": "What was found.",
+            **changes,
+        }
+    )
+    tab.session.visit.jobs.append(run)
+    tab.show()
+    return run
+
+
+def test_what_pays_goes_to_tune_and_no_dialog_opens(tab):
+    ended(tab, "speculate")
+    assert (tab.use.label, tab.apply.button.label) == ("Apply to Tune", "Show as code")
     tab.put()
-    assert session.settings.method == run.verdict.method
-    if run.verdict.speculate:
-        assert session.settings.gamma == run.verdict.knobs["gamma"]
-    assert tab.apply.dialog.open
-    assert "import phrasekit" in tab.apply.forms.object
+    settings = tab.session.settings
+    assert (settings.method, settings.gamma, settings.window) == ("ouroboros", 7, 3)
+    assert not tab.apply.dialog.open
+
+
+def test_plain_decoding_goes_without_the_knobs_of_what_did_not_pay(tab):
+    ended(tab, "plain decoding", trials=(trial(knobs=FOUND),))
+    assert tab.use.label == "Apply plain decoding to Tune"
+    assert tab.apply.button.label == "Show plain decoding as code"
+    assert (tab.setting().method, tab.setting().knobs) == ("vanilla", {})
+    gamma = tab.session.settings.gamma
+    tab.put()
+    assert (tab.session.settings.method, tab.session.settings.gamma) == ("vanilla", gamma)
+
+
+def test_where_nothing_is_decided_the_best_trial_is_called_that(tab):
+    run = ended(tab, "open", trials=(trial(knobs=FOUND),))
+    assert (tab.use.label, tab.apply.button.label) == ("Apply best trial to Tune", "Show best trial as code")
+    assert (tab.setting().method, tab.setting().knobs) == ("ouroboros", FOUND)
+    assert "?" in tab.verdict.object
+    run.trials = ()
+    run.changed()
+    tab.show()
+    assert tab.use.disabled
+    assert not tab.apply.button.visible
+
+
+def test_a_search_that_the_time_ended_is_not_full_and_says_so(tab):
+    ending = Ending(tried=6, planned=17, budget=120.0, each=9.0, reserve=36.0)
+    run = ended(tab, "speculate", trials=(trial(),) * 6, ending=ending)
+    run.progress = Progress(phase="held-out", trials=6, planned=17, rounds=24, rounds_planned=24)
+    run.changed()
+    tab.show()
+    assert 'aria-valuenow="45"' in tab.state.object
+    assert "6 of about 17 trials, see the verdict" in tab.state.object
 
 
 def test_a_study_goes_on_where_it_was_ended(tab):
@@ -93,6 +158,28 @@ def test_a_study_goes_on_where_it_was_ended(tab):
     assert tab.fields.study.value == name
     tab.begin()
     finish(tab.session)
+    tab.show()
+    assert all(trial.reused for trial in tab.run.trials)
+    assert f"{len(tab.run.trials)} trials from before" in tab.state.object
+    assert tab.session.settings.study == name
+
+
+def test_other_prompts_or_tokens_are_another_study(tab):
+    tab.begin()
+    finish(tab.session)
+    first = tab.session.settings.study
+    tab.fields.pasted.value = PASTE.replace("Queue", "Stack")
+    tab.begin()
+    finish(tab.session)
+    second = tab.session.settings.study
+    assert not any(trial.reused for trial in tab.run.trials)
+    tab.fields.tokens.value = 5
+    tab.begin()
+    finish(tab.session)
+    assert len({first, second, tab.session.settings.study}) == len(studies.names()) == 3
+    tab.fields.budget.value = 600  # changes nothing about a trial
+    tab.begin()
+    finish(tab.session)
     assert all(trial.reused for trial in tab.run.trials)
 
 
@@ -103,6 +190,7 @@ def test_cancel_ends_it_and_keeps_the_trials(tab):
     finish(tab.session)
     tab.show()
     assert tab.run.status == "cancelled"
+    assert "tay with plain" not in tab.verdict.object
     assert tab.run.verdict is None or tab.run.verdict.partial or not tab.run.trials
 
 
@@ -188,7 +276,9 @@ def test_a_link_chooses_all_of_a_search(visitor):
     assert session.settings.read(arguments(link)) == []
     fields = SearchTab(session, RunBar(session)).fields
     assert fields.methods.value == ["lookahead", "hybrid"]
-    assert "rest" not in fields.methods.options
+    assert "rest" not in fields.methods.options.values()
+    assert fields.methods.options["pearl: draft and target at the same time, token by token"] == "pearl"
+    assert fields.methods.options["ouroboros-no-lengthening: no pool phrases behind the draft"]
     assert fields.grid.visible
     assert fields.values["beta"].value == "5, 7"
     assert not fields.values["gamma"].visible

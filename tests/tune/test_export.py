@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -25,12 +28,23 @@ def test_the_python_runs_and_decodes_with_the_knobs(monkeypatch):
     monkeypatch.setattr(
         pk, "load_pair", lambda *sources, **options: seen.update(pair=sources) or pair, raising=False
     )
-    monkeypatch.setattr(pk, "generate", lambda *given, **options: seen.update(options), raising=False)
-    exec(as_python(OURO).text, {"prompt": "def f():"})  # noqa: S102 - what a user would do with it
+    run = SimpleNamespace(text="")
+    monkeypatch.setattr(pk, "generate", lambda *given, **options: seen.update(options) or run, raising=False)
+    exec(as_python(OURO).text, {})  # noqa: S102 - what a user would do with it
     assert seen["pair"] == ()
     assert seen["method"] == "ouroboros"
     assert seen["knobs"] == Knobs().but(**KNOBS)
     assert seen["max_new_tokens"] == 9
+
+
+def test_the_python_stands_alone(tmp_path):
+    script = tmp_path / "setting.py"
+    script.write_text(as_python(Setting(method="ouroboros", knobs={"gamma": 3}, max_new_tokens=6)).text)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    pair = pk.load_pair()
+    assert (
+        ran.stdout == pk.generate(pair, "def fibonacci(n):", method="vanilla", max_new_tokens=6).text + "\n"
+    )
 
 
 def test_the_yaml_reads_back():

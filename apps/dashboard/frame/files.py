@@ -11,21 +11,22 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.parts.clipboard import CLIPBOARD
+from dashboard.parts.dialog import dialog
 from dashboard.parts.look import html
 from dashboard.visitor.session import Session
 from phrasekit.trace import save_trace
 
-# The clipboard needs a secure page, which localhost is; elsewhere the old way is left.
-COPY = """
-const link = window.location.href
-const done = () => { source.label = "Link copied"; setTimeout(() => { source.label = "Copy link" }, 1600) }
-const old = () => {
-  const field = Object.assign(document.createElement("textarea"), { value: link })
-  document.body.append(field); field.select(); document.execCommand("copy"); field.remove(); done()
-}
-if (navigator.clipboard) navigator.clipboard.writeText(link).then(done, old)
-else old()
+COPY = (
+    CLIPBOARD
+    + """
+const say = (word) => { source.data.label = word }
+copied(window.location.href, document.body).then((done) => {
+  say(done ? "Link copied" : "Not copied")
+  setTimeout(() => say("Copy link"), 1600)
+})
 """
+)
 
 OPEN = """
 <h2>Open</h2>
@@ -34,7 +35,11 @@ OPEN = """
 
 
 class Files(pn.viewable.Viewer):
-    """Buttons for the header, and a dialog with the files."""
+    """Buttons for the header, and a dialog with the files.
+
+    Attributes:
+        dialog: stands in the page itself: what stands in the header has the header's colours.
+    """
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -48,23 +53,22 @@ class Files(pn.viewable.Viewer):
         self.settings = pmui.FileDownload(
             callback=self._settings, filename="settings.json", label="Settings", **FULL
         )
-        self.upload = pmui.FileInput(label="Open a trace (.jsonl)", accept=".jsonl", multiple=False, **FULL)
-        self.dialog = pmui.Dialog(
+        self.upload = pmui.FileInput(
+            label=UPLOAD, uploaded_label=UPLOAD, accept=".jsonl", multiple=False, **FULL
+        )
+        self.dialog = dialog(
             html("<h2>Save</h2>"),
             self.trace,
             self.settings,
             html(OPEN),
             self.upload,
             title="Files",
+            opener=self.open,
             width_option="sm",
-            close_on_click=True,
         )
         self.open.on_click(lambda _: setattr(self.dialog, "open", True))
         self.upload.param.watch(self._take, "value")
-        # a width of its own, or the dialog would take half of the header, closed
-        self.layout = pn.Row(
-            self.link, self.open, self.dialog, margin=0, width=182, height=34, sizing_mode="fixed"
-        )
+        self.layout = pn.Row(self.link, self.open, margin=0, width=182, height=34, sizing_mode="fixed")
 
     def _trace(self) -> BytesIO:
         with TemporaryDirectory(prefix="phrasekit-") as folder:
@@ -89,4 +93,5 @@ class Files(pn.viewable.Viewer):
 
 
 INK = {"color": "var(--ink)"}  # on the header, whose buttons would be white
-FULL: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (6, 0)}
+UPLOAD = "Open a trace (.jsonl)"  # also with a file: what comes of it is said elsewhere
+FULL: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (6, 0), "variant": "outlined"}

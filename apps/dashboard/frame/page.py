@@ -73,6 +73,7 @@ class Dashboard(pn.viewable.Viewer):
         self.layout = pn.Column(
             self.notice,
             self.tour,
+            self.files.dialog,
             self.tabs,
             margin=0,
             sizing_mode="stretch_width",

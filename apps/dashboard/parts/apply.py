@@ -1,17 +1,24 @@
-"""Apply: the setting as Python, YAML, a command line, and as options of transformers and vLLM."""
+"""Export: the setting as Python, YAML, a command line, and as options of transformers and vLLM."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+import param
+from panel.custom import JSComponent
 
-from dashboard.parts.look import html
+from dashboard.parts.clipboard import CLIPBOARD
+from dashboard.parts.dialog import dialog
+from dashboard.parts.look import SHEET
 from dashboard.visitor.session import Session
 from phrasekit.tune.export import Export, Setting, exports
-from phrasekit.views.escape import escape
+
+FOLDER = Path(__file__).parent
 
 NAMES = {
     "python": "Python",
@@ -20,6 +27,19 @@ NAMES = {
     "transformers": "transformers",
     "vllm": "vLLM",
 }
+
+
+class Forms(JSComponent):
+    """Texts with a button each that copies it.
+
+    Attributes:
+        forms: a dictionary each, see `form_of`.
+    """
+
+    forms = param.List(default=[])
+
+    _esm = CLIPBOARD + (FOLDER / "forms.js").read_text("utf-8")
+    _stylesheets = [SHEET + (FOLDER / "forms.css").read_text("utf-8")]  # noqa: RUF012
 
 
 class Apply(pn.viewable.Viewer):
@@ -35,34 +55,28 @@ class Apply(pn.viewable.Viewer):
     ) -> None:
         super().__init__(**params)
         self.setting = setting if setting is not None else lambda: setting_of(session)
-        self.button = pmui.Button(label="Apply", variant="outlined", width=90, margin=0)
-        self.forms = html()
+        self.button = pmui.Button(label="Export", variant="outlined", width=90, margin=0)
+        self.forms = Forms(sizing_mode="stretch_width", margin=0)
         self.save = pmui.FileDownload(
             callback=self._yaml,
             filename="phrasekit-setting.yaml",
             label="Download as YAML",
             variant="outlined",
-            margin=(8, 0),
+            width=190,
+            margin=(12, 0, 8, 0),
         )
-        self.dialog = pmui.Dialog(
-            self.forms,
-            self.save,
-            title="This setting elsewhere",
-            width_option="md",
-            close_on_click=True,
-            scroll="paper",
+        self.dialog = dialog(
+            self.forms, self.save, title="This setting elsewhere", opener=self.button, width_option="md"
         )
         self.button.on_click(lambda _: self.show())
         self.layout = pn.Row(self.button, self.dialog, margin=0)
 
     def show(self) -> None:
         """Open the dialog."""
-        self.forms.object = "".join(_shown(exports(self.setting())))
+        self.forms.forms = [form_of(form) for form in exports(self.setting())]
         self.dialog.open = True
 
-    def _yaml(self) -> Any:
-        from io import StringIO
-
+    def _yaml(self) -> StringIO:
         form = next(one for one in exports(self.setting()) if one.name == "yaml")
         return StringIO(form.text)
 
@@ -93,11 +107,10 @@ def setting_of(session: Session) -> Setting:
     )
 
 
-def _shown(forms: tuple[Export, ...]) -> Iterator[str]:
-    for form in forms:
-        yield f"<h2>{NAMES.get(form.name, form.name)}</h2>"
-        if form.text:
-            lines = "\n".join(map(escape, form.text.splitlines()))
-            yield f'<pre tabindex="0">{lines}</pre>'
-        if form.note:
-            yield f'<p class="note" style="margin-bottom:12px">{escape(form.note)}</p>'
+def form_of(form: Export) -> dict[str, str]:
+    """A form as plain values; forms.js reads them by name.
+
+    Returns:
+        `title`, `text` (without a last line break: a terminal would run it at once) and `note`.
+    """
+    return {"title": NAMES.get(form.name, form.name), "text": form.text.rstrip("\n"), "note": form.note}

@@ -27,6 +27,7 @@ from phrasekit.views.pool import pool_info
 OFTEN = 1.0  # seconds between two looks at a pool that grows, or more:
 SHARE = 20  # it rests this many times what a look took
 FIRST, STEP = 14, 40  # phrases shown, and more each time somebody asks
+UPLOAD = "Load a pool (.jsonl)"  # also with a file: what comes of it is said elsewhere
 FOLDER = Path(__file__).parent
 STYLE = "".join((FOLDER / name).read_text("utf-8") for name in ("sources.css", "pool.css"))
 INTRO = (
@@ -56,8 +57,8 @@ class PoolTab(pn.viewable.Viewer):
             margin=(0, 8, 8, 0),
         )  # fmt: skip
         self.upload = pmui.FileInput(
-            label="Load a pool (.jsonl)", accept=".jsonl", multiple=False, variant="outlined", width=200,
-            margin=(0, 8, 8, 0),
+            label=UPLOAD, uploaded_label=UPLOAD, accept=".jsonl", multiple=False, variant="outlined",
+            width=200, margin=(0, 8, 8, 0),
         )  # fmt: skip
         self.clear = pmui.Button(label="Clear", variant="outlined", width=90, margin=(0, 0, 8, 0))
         self.search = pmui.TextInput(

@@ -1,0 +1,132 @@
+"""What goes to the clipboard, where the browser lets it and where it does not; dialogs close again."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.parts.apply import Apply
+from dashboard.visitor.state import Settings
+from tests.apps.conftest import served
+
+WAIT = 90_000  # milliseconds: machines that test are busy
+# What a page of a browser that refuses has; `told` is what the old way was asked to copy.
+REFUSED = """
+window.told = null
+Object.defineProperty(navigator, "clipboard", { value: { writeText: () => Promise.reject(new Error("no")) } })
+document.execCommand = () => { window.told = deepest().value; return true }
+function deepest() {
+  let found = document.activeElement
+  while (found.shadowRoot && found.shadowRoot.activeElement) found = found.shadowRoot.activeElement
+  return found
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def address(pair):
+    from dashboard.jobs.hub import ModelHub
+
+    hub = ModelHub(lambda spec: pair)
+    hub.place(Settings().spec).wait(30)
+    with served(hub) as found:
+        yield found
+    hub.close()
+
+
+@pytest.fixture
+def visit(browser, address):
+    contexts = []
+
+    def come(*, refused=False, **settings):
+        context = browser.new_context(viewport={"width": 1400, "height": 800})
+        contexts.append(context)
+        context.add_init_script("localStorage.setItem('phrasekit-tour', 'seen')")
+        if refused:
+            context.add_init_script(REFUSED)
+        else:
+            context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.set_default_timeout(WAIT)
+        page.goto(address + Settings(**settings).query())
+        page.wait_for_function("window.Bokeh && Bokeh.documents.length && Bokeh.documents[0].is_idle")
+        return page
+
+    yield come
+    for context in contexts:
+        context.close()
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def copied(page, *, refused):
+    return page.evaluate("window.told" if refused else "navigator.clipboard.readText()")
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_every_form_of_a_setting_can_be_copied(visit, refused):
+    page = visit(refused=refused, tab="tune", method="speculative", gamma=7)
+    button(page, "Export").click()
+    button(page, "Copy: Command line").click()
+    button(page, "Copied: Command line").wait_for()
+    told = copied(page, refused=refused)
+    assert told.startswith("phrasekit generate PROMPT --method speculative --gamma 7")
+    assert told == told.strip()
+    button(page, "Copy: Command line").wait_for()  # it says so for a while only
+    button(page, "Copy: Python").click()
+    button(page, "Copied: Python").wait_for()
+    assert copied(page, refused=refused).splitlines()[0] == "import phrasekit as pk"
+    for line in page.locator("pre").all():
+        assert line.evaluate("one => one.scrollWidth <= one.clientWidth")
+    save = page.get_by_text("Download as YAML").bounding_box()
+    assert save["y"] + save["height"] <= 800
+    button(page, "close").click()
+    page.get_by_text("This setting elsewhere").wait_for(state="hidden")
+    page.keyboard.press("Enter")  # the focus is where it was
+    page.get_by_text("This setting elsewhere").wait_for()
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_link_is_copied_and_that_is_said(visit, refused):
+    page = visit(refused=refused, gamma=5)
+    button(page, "Copy link").click()
+    button(page, "Link copied").wait_for()
+    assert copied(page, refused=refused) == page.url
+    assert "gamma=5" in page.url
+    button(page, "Copy link").wait_for()
+
+
+def test_a_browser_that_copies_nothing_is_believed(visit):
+    page = visit(refused=True)
+    page.evaluate("document.execCommand = () => false")
+    button(page, "Copy link").click()
+    button(page, "Not copied").wait_for()
+
+
+def test_the_files_have_the_colours_of_the_page(visit):
+    page = visit()
+    button(page, "Files").click()
+    colours = page.locator(".MuiDialog-paper:visible").evaluate(
+        "one => [one, document.documentElement].map((el) => el === one ? getComputedStyle(el).backgroundColor "
+        ": getComputedStyle(el).getPropertyValue('--surface').trim())"
+    )
+    red, green, blue = (int(colours[1][at : at + 2], 16) for at in (1, 3, 5))
+    assert colours[0] == f"rgb({red}, {green}, {blue})"
+    page.locator("input[type=file]").set_input_files(
+        {"name": "wrong.jsonl", "mimeType": "application/x-ndjson", "buffer": b"{}\n"}
+    )
+    page.get_by_role("alert").filter(has_text="This file is no trace that can be shown.").wait_for()
+    button(page, "Files").click()
+    page.get_by_text("Open a trace (.jsonl)").wait_for()
+    assert not page.get_by_text("wrong.jsonl").is_visible()
+    button(page, "close").click()
+    page.get_by_text("Open a trace (.jsonl)").wait_for(state="hidden")
+
+
+def test_forms_bring_no_last_line_break(visitor):
+    told = Apply(visitor(method="speculative"))
+    told.show()
+    texts = [form["text"] for form in told.forms.forms]
+    assert len(texts) == 5
+    assert texts == [text.strip() for text in texts]
