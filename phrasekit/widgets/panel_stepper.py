@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from phrasekit.trace import Trace
 from phrasekit.views import stepper as _stepper_room
 from phrasekit.views.stepper.info import LIMIT, stepper_info
 from phrasekit.views.stepper.page import THEME_NAMES, info_of, start, style
+from phrasekit.views.stepper.records import StepperInfo
 
 try:
     import param
@@ -56,7 +58,21 @@ class PanelStepper(JSComponent):
             info=shown.plain_data(), step=start(shown, step), **params
         )
 
-    def update(self, trace: Trace, *, baseline: Trace | None = None, limit: int = LIMIT) -> None:
-        """Show another run, or the same one grown longer; the iteration stays where it is."""
-        shown = stepper_info(trace, baseline=baseline, limit=limit)
+    def update(
+        self,
+        trace: Trace,
+        *,
+        baseline: Trace | None = None,
+        limit: int = LIMIT,
+        origin: str = StepperInfo.origin,
+    ) -> None:
+        """Show another run, or the same one grown longer; the iteration stays where it is.
+
+        Args:
+            trace: what to show.
+            baseline: plain decoding of the same prompt.
+            limit: show at most this many iterations.
+            origin: whose run it is, in words.
+        """
+        shown = replace(stepper_info(trace, baseline=baseline, limit=limit), origin=origin)
         self.param.update(info=shown.plain_data(), step=start(shown, self.step))

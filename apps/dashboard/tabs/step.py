@@ -18,6 +18,8 @@ from phrasekit.widgets.panel_stepper import PanelStepper
 OFTEN = 1.0  # seconds between two pictures of a run that goes on, or more:
 SHARE = 20  # times what the last picture took, as the run stands still meanwhile
 
+# source of the trace → whose run it is
+ORIGINS = {RECORDED: "recorded run", "run": "your run", "uploaded": "a run from your file"}
 INTRO = """
 <h1>Watch a language model write the same text, faster</h1>
 <p class="big">A small draft model and a pool of remembered phrases guess ahead, and the large model checks
@@ -59,6 +61,7 @@ class StepTab(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         self.stepper.param.watch(lambda event: setattr(settings, "step", event.new), "step")
+        settings.param.watch(lambda event: setattr(self.stepper, "step", event.new), "step")
         session.param.watch(self._paint, "theme")
         settings.param.watch(lambda *_: self.show(), "tab")
         session.watch(self.show)
@@ -69,11 +72,12 @@ class StepTab(pn.viewable.Viewer):
         session = self.session
         run, source = session.run, session.source
         going = run is not None and run.active and source == "run"
+        plain = session.plain if session.baseline is not None else None
         now = (
             source,
             run.number if run else 0,
             run.status if run else "",
-            id(session.baseline and session.plain),
+            (plain.number, plain.status) if plain is not None else (),
         )
         if session.settings.tab != "step":
             return
@@ -84,8 +88,7 @@ class StepTab(pn.viewable.Viewer):
         self._trace = session.trace
         if fresh and source == "run":
             self.stepper.step = session.settings.step  # 0 in a new run; a page loaded again is where it was
-        self.stepper.update(self._trace, baseline=session.baseline)
-        self.intro.visible = source == RECORDED
+        self.stepper.update(self._trace, baseline=session.baseline, origin=ORIGINS[source])
         self.back.visible = source == "uploaded"
         self.told.object = f'<p class="note">{escape(_source(session))}</p>'
         self._due = monotonic() + max(OFTEN, SHARE * (thread_time() - used))

@@ -342,6 +342,7 @@ class StepperInfo:
         summary: the numbers of the run, in words.
         notice: what is wrong with the trace, in words; "" where nothing is.
         key: of the run, for links from other views.
+        origin: whose run it is, in words.
         schema: version of these records.
     """
 
@@ -361,6 +362,7 @@ class StepperInfo:
     summary: tuple[str, ...] = ()
     notice: str = ""
     key: str = ""
+    origin: str = "recorded run"
     schema: int = SCHEMA
 
     def plain_data(self) -> dict[str, Any]:

@@ -894,7 +894,7 @@ class Stepper {
     this.part.meta.replaceChildren(
       ...info.facts.map((fact) => h("span", null, fact)),
       ...info.knobs[step.knobs].map(([name, value]) => h("span", null, name + " ", h("b", null, value))),
-      h("span", null, "recorded run"),
+      h("span", null, info.origin || "recorded run"),
     );
     const fact = (figure, words, more) =>
       h("div.fact", null, h("b", null, figure, more && h("small", null, more)), h("span", null, words));
