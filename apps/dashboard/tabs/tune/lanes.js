@@ -146,10 +146,7 @@ class Chart {
       drawn.push(s("text", { class: "axis", x: this.left - 6, y: y(value) + 4, "text-anchor": "end" }, told))
     }
     const ruled = at === 0 ? this.model.plain : spec.rule
-    if (ruled) {
-      drawn.push(s("line", { class: "dashes", x1: this.left, x2: this.right, y1: y(ruled), y2: y(ruled) }))
-      if (at === 0) drawn.push(s("text", { class: "axis", x: this.right, y: y(ruled) - 4, "text-anchor": "end" }, `plain decoding ${round(ruled)}`))
-    }
+    if (ruled) drawn.push(s("line", { class: "dashes", x1: this.left, x2: this.right, y1: y(ruled), y2: y(ruled) }))
     const broad = Math.max(1.5, Math.min(9, (0.7 * (this.right - this.left)) / this.span))
     if (spec.stack) drawn.push(...this.stack(rows, y, broad))
     else {
@@ -162,13 +159,30 @@ class Chart {
     }
     const last = means.at(-1)
     if (last !== null && !spec.stack) drawn.push(s("circle", { cx: this.x(rows.length - 1), cy: y(last), r: 4, fill: hue, stroke: "var(--surface)", "stroke-width": 1.5 }))
+    if (ruled && at === 0) {
+      const told = `plain decoding ${round(ruled)}`
+      const end = this.free(means.map((value) => (value === null ? null : y(value))), y(ruled) - 11, told.length * 6)
+      drawn.push(s("text", { class: "axis halo", x: end, y: y(ruled) - 7, "text-anchor": "end" }, told))
+    }
     const value = spec.shown(last)
+    const whole = at === 0 && !this.model.going ? `${spec.shown(spec.of(rows))} over the run` : ""
     if (this.wide) {
-      drawn.push(s("text", { class: "name", x: 0, y: y0 + 9 }, spec.name), s("text", { class: "value", x: 0, y: y0 + 34 }, value), s("text", { class: "note", x: 0, y: y0 + 53 }, spec.note))
+      drawn.push(s("text", { class: "name", x: 0, y: y0 + 9 }, spec.name), s("text", { class: "value", x: 0, y: y0 + 34 }, value), s("text", { class: "note", x: 0, y: y0 + 53 }, whole ? `last ${MEAN}; ${whole}` : spec.note))
     } else {
-      drawn.push(s("text", { class: "name", x: 0, y: y0 - 10 }, spec.name), s("text", { class: "value", x: this.right, y: y0 - 8, "text-anchor": "end", style: "font-size:15px" }, value))
+      drawn.push(s("text", { class: "name", x: 0, y: y0 - 10 }, whole ? `${spec.name}, ${whole}; last ${MEAN}:` : spec.name), s("text", { class: "value", x: this.right, y: y0 - 8, "text-anchor": "end", style: "font-size:15px" }, value))
     }
     return drawn
+  }
+
+  /** Where words of a width end that no part of a line goes through; at the right, if nowhere else. */
+  free(heights, middle, broad) {
+    const met = (from, to) => heights.some((height, i) => {
+      const before = heights[i - 1] ?? height
+      if (height === null || this.x(i) < from || this.x(i - 1) > to) return false
+      return Math.min(height, before) < middle + 10 && Math.max(height, before) > middle - 10
+    })
+    for (let to = this.right; to - broad > this.left; to -= 8) if (!met(to - broad, to)) return to
+    return this.right
   }
 
   column(i, from, to, broad) {
