@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -11,11 +11,12 @@ import panel_material_ui as pmui
 
 from dashboard.jobs.run import SYMBOLS, runnable
 from dashboard.jobs.words import KNOBS, LANES
-from dashboard.parts.look import card, html, live
+from dashboard.parts.look import card, ends, html, live
 from dashboard.parts.runbar import both_ways
 from dashboard.visitor.session import Session
 from dashboard.visitor.state import REACH
 from phrasekit import METHODS
+from phrasekit.methods import knobs_of
 from phrasekit.trace import Iteration
 from phrasekit.views.escape import escape
 from phrasekit.widgets.controls import read_by
@@ -27,7 +28,12 @@ TARGET_SIDE = ("suffixes", "beta", "lookup")
 
 
 class KnobRail(pn.viewable.Viewer):
-    """Method and knobs hold from the next iteration on; sampling waits for a new run."""
+    """Method and knobs hold from the next iteration on; sampling waits for a new run.
+
+    Attributes:
+        layout: the sliders.
+        line: where the knobs stand, in one line, and a button that opens the sliders on a narrow page.
+    """
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -37,7 +43,13 @@ class KnobRail(pn.viewable.Viewer):
         self.method = pmui.Select(
             label="Method", options=runnable(None), value=settings.method, size="small", **BLOCK
         )
-        self.summary = html(padding="0 20px 12px")
+        self.summary = html(padding="0 20px 4px")
+        self.search = pmui.Button(label="Search finds the fastest setting for you", **LINK)
+        self.back = pmui.Button(
+            label="Back to the pair's settings", variant="outlined", size="small", **BLOCK
+        )
+        self.told = live()
+        self.open = pmui.Button(label=OPEN, variant="outlined", size="small", margin=0)
         self.lanes = pmui.Select(
             label="Draft and target, from the next run on",
             options=LANES,
@@ -70,6 +82,8 @@ class KnobRail(pn.viewable.Viewer):
             _title("Method"),
             self.method,
             self.summary,
+            self.search,
+            self.back,
             self.lanes,
             _title("Draft side", "from the next iteration on"),
             *self._with_notes(DRAFT_SIDE),
@@ -82,9 +96,21 @@ class KnobRail(pn.viewable.Viewer):
                 padding="0 20px 16px",
             ),
         )
+        self.line = card(ends(self.told, self.open, more=":host{padding:10px 20px;align-items:center}"))
         self.settle()
         self.show()
         session.watch(self._follow)
+
+    @property
+    def usual(self) -> dict[str, int]:
+        """The pair's own knobs of the method, as far as the sliders reach; {} while no pair is loaded."""
+        place = self.session.place
+        if place is None or place.pair is None:
+            return {}
+        known = knobs_of(METHODS[self.session.settings.method], place.pair, None).as_dict()
+        return {
+            name: max(slider.start, min(slider.end, known[name])) for name, slider in self.sliders.items()
+        }
 
     def settle(self) -> None:
         """Switch sliders on and off by method."""
@@ -104,17 +130,44 @@ class KnobRail(pn.viewable.Viewer):
                 self.method.options = offered
         recent = run.iterations[-LAST:] if run is not None else []
         held = run.knobs.as_dict() if run is not None and run.active and run.knobs is not None else {}
+        knobs, usual = self.session.settings.knobs, self.usual
+        read = read_by(self.session.settings.method)
         for name, note in self.notes.items():
-            now = getattr(self.session.settings, name)
-            waits = name in held and held[name] != now and not self.sliders[name].disabled
+            now = knobs[name]
+            waits = name in read and name in held and held[name] != now
             told = (
                 f"<b>{held[name]} → {now}</b> waits for iteration {len(run.iterations) + 1}"
                 if waits and run
                 else effect(name, recent)
             )
-            markup = f'<p class="note">{escape(KNOBS[name][1])}</p><p class="now">{told or "&nbsp;"}</p>'
+            known = f" Default {usual[name]}." if name in usual and name in read else ""
+            markup = f'<p class="note">{KNOBS[name][1]}{known}</p><p class="now">{told or "&nbsp;"}</p>'
             if note.object != markup:
                 note.object = markup
+        self._mark(usual)
+        stand = _stand([name for name in self.sliders if name in read], knobs, held)
+        line = (
+            f'<p class="words" style="margin:0;display:flex;flex-wrap:wrap;gap:0 14px">{"".join(stand)}</p>'
+        )
+        if self.told.object != line:
+            self.told.object = line
+
+    def _mark(self, usual: Mapping[str, int]) -> None:
+        """Tick every slider where the pair has the knob."""
+        read = read_by(self.session.settings.method)
+        for name, slider in self.sliders.items():
+            ticks = [{"value": usual[name]}] if name in usual and name in read else []
+            if slider.marks != ticks:
+                slider.marks = ticks
+        knobs = self.session.settings.knobs
+        self.back.disabled = all(knobs[name] == value for name, value in usual.items())
+
+    def _fold(self, _: Any) -> None:
+        """Open the sliders on a narrow page, or fold them away; a wide one always shows them."""
+        opens = self.open.label == OPEN
+        self.open.label = FOLD if opens else OPEN
+        others = [name for name in self.layout.css_classes if name != "open"]
+        self.layout.css_classes = [*others, "open"] if opens else others
 
     def _follow(self) -> None:
         """Show, but no oftener than can be read while a run goes on."""
@@ -131,8 +184,11 @@ class KnobRail(pn.viewable.Viewer):
             both_ways(settings, name, slider, "value_throttled")
         for name, widget in self.sampling.items():
             both_ways(settings, name, widget, "value" if name == "seed" else "value_throttled")
+        self.back.on_click(lambda _: settings.take_knobs(self.usual))
+        self.search.on_click(lambda _: setattr(settings, "tab", "search"))
+        self.open.on_click(self._fold)
         settings.param.watch(lambda *_: self.settle(), "method")
-        settings.param.watch(lambda *_: self.show(), list(self.sliders))
+        settings.param.watch(lambda *_: self.show(), [*self.sliders, "method"])
 
     def _with_notes(self, names: Sequence[str]) -> list[Any]:
         return [part for name in names for part in (self.sliders[name], self.notes[name])]
@@ -147,8 +203,17 @@ SLIDER: dict[str, Any] = {
     "tooltips": False,
     "sizing_mode": "stretch_width",
     "margin": (10, 24, 0, 20),
+    # a tick where the pair has the knob
+    "sx": {"& .MuiSlider-mark": {"width": 2, "height": 12, "backgroundColor": "var(--ink)", "opacity": 1}},
 }
 BLOCK: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (8, 20, 8, 20)}
+LINK: dict[str, Any] = {
+    "variant": "text",
+    "size": "small",
+    "margin": (0, 20, 0, 14),
+    "sx": {"textDecoration": "underline", "justifyContent": "flex-start"},
+}
+OPEN, FOLD = "Move a knob", "Fold the knobs"
 
 
 def _title(words: str, more: str = "") -> Any:
@@ -156,6 +221,13 @@ def _title(words: str, more: str = "") -> Any:
     return html(
         f"<h2>{words}</h2>{note}", padding="14px 20px 4px", more=":host{border-top:1px solid var(--line)}"
     )
+
+
+def _stand(read: Iterable[str], knobs: Mapping[str, int], held: Mapping[str, int]) -> Iterator[str]:
+    """Where every knob that is read stands, as "γ 2", or "γ 2 → 3" while it waits."""
+    for name in read:
+        before = f"{held[name]} → " if held.get(name, knobs[name]) != knobs[name] else ""
+        yield f"<span>{SYMBOLS[name]} {before}<b>{knobs[name]}</b></span>"
 
 
 def effect(name: str, recent: Sequence[Iteration]) -> str:

@@ -6,9 +6,10 @@ export function render({ model, el }) {
     className: "pk-empty",
     textContent: "The text appears here, token by token.",
   })
+  const key = Object.assign(document.createElement("div"), { className: "pk-legend" })
   text.setAttribute("role", "region")
   text.setAttribute("aria-label", "Text so far, by who proposed it")
-  view.append(empty, text)
+  view.append(key, empty, text)
   el.append(view)
   let shown = 0
   let run = -1
@@ -36,8 +37,11 @@ export function render({ model, el }) {
   }
 
   const theme = () => { view.dataset.pkTheme = model.theme }
+  const explain = () => { key.innerHTML = model.key; key.hidden = !model.key }
   model.on("part", paint)
+  model.on("key", explain)
   model.on("theme", theme)
   theme()
+  explain()
   paint()
 }

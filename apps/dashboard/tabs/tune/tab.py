@@ -11,7 +11,7 @@ import panel_material_ui as pmui
 from dashboard.jobs.job import RUNNING
 from dashboard.jobs.run import LiveRun, moves
 from dashboard.parts.apply import Apply
-from dashboard.parts.look import SECTION, beside, card, ends, html, section
+from dashboard.parts.look import NARROW, SECTION, card, ends, html, section
 from dashboard.parts.runbar import RunBar
 from dashboard.tabs.tune.knobs import KnobRail
 from dashboard.tabs.tune.lanes import Lanes, row, speed
@@ -28,6 +28,8 @@ position, so it is the same whatever was proposed. Move what you like: the work 
 </p></details>
 """
 
+# what the text depends on, in words
+TEXT = {"prompt": "the prompt", "temperature": "temperature", "top_p": "top-p", "seed": "the seed"}
 NOT_YET = "The text is the same whatever the knobs do. Ask for the proof at any time."
 
 
@@ -48,26 +50,20 @@ class TuneTab(pn.viewable.Viewer):
         self.prose = Prose(theme=session.theme, sizing_mode="stretch_width", margin=0)
         self.pins = PinTable(session)
         self.apply = Apply(session)
-        main = pn.Column(
-            bar,
-            card(
-                ends(self.banner, self.prove, self.apply.layout, more=SECTION),
-                section("Live", "a vertical mark is an iteration before which a knob moved", self.lanes),
-                section(
-                    "Text",
-                    "hue says who proposed a token; a flag is a knob that moved just before",
-                    self.prose,
-                ),
-                self.pins,
+        live = card(
+            ends(self.banner, self.prove, self.apply.layout, more=SECTION),
+            section("Live", "a vertical mark is an iteration before which a knob moved", self.lanes),
+            section(
+                "Text",
+                "a bracket is an iteration; a flag is a knob that moved just before",
+                self.prose,
             ),
-            margin=0,
-            sizing_mode="stretch_width",
-            styles={"gap": "16px"},
+            self.pins,
         )
-        self.layout = beside(self.rail.layout, main, width=316)
+        self.layout = _placed(bar=pn.panel(bar), line=self.rail.line, knobs=self.rail.layout, live=live)
         session.param.watch(lambda event: setattr(self.prose, "theme", event.new), "theme")
         session.watch(self.show)
-        session.settings.param.watch(lambda *_: self.show(), "tab")
+        session.settings.param.watch(lambda *_: self.show(), ["tab", *TEXT])
         self.show()
 
     def show(self) -> None:
@@ -91,7 +87,8 @@ class TuneTab(pn.viewable.Viewer):
         moved = {mark.iteration: mark.text for mark in marks}
         if new:
             self.lanes.extend([row(one) for one in new])
-            self.prose.extend([piece(one, run.texts, moved.get(one.index, "")) for one in new])
+            pieces = [piece(one, run.texts, moved.get(one.index, "")) for one in new]
+            self.prose.extend(pieces, {kind for one in new for kind in one.kinds})
         self.lanes.param.update(
             marks=[(mark.iteration, mark.text) for mark in marks],
             waiting=", ".join(waiting(run)),
@@ -119,14 +116,13 @@ class TuneTab(pn.viewable.Viewer):
             told = str(verdict)
             if checking:
                 told += " Still checking."
+            changed = self._changed()
+            if changed:
+                cls, told = cls or "no", f"{told} That was the run shown; {changed} changed since."
         elif checking:
             sign, cls, told = "…", "no", "Decoding the same prompt plainly, to compare."
         else:
-            sign, cls, told = (
-                "=",
-                "no",
-                NOT_YET,
-            )
+            sign, cls, told = "=", "no", NOT_YET
         disc = f'<i class="{cls}" aria-hidden="true">{sign}</i>'
         markup = f'<div class="banner">{disc}<div><b role="status">{escape(told)}</b>{WHY}</div></div>'
         if self.banner.object != markup:
@@ -136,8 +132,41 @@ class TuneTab(pn.viewable.Viewer):
             "Check again" if verdict is not None and verdict.checked and not checking else "Prove it"
         )
 
+    def _changed(self) -> str:
+        """What was changed since the run shown and makes another text, in words."""
+        return ", ".join(TEXT[name] for name in self.session.waits if name in TEXT)
+
     def __panel__(self) -> Any:
         return self.layout
+
+
+# Wide, the knobs stand beside the rest. On a narrow page they stand above the charts, folded away behind a
+# line, so that whoever moves one sees what it does.
+PLACES = """
+:host{
+  display:grid!important;
+  grid-template:"knobs bar" auto "knobs live" 1fr/316px minmax(0,1fr);
+  gap:16px;
+  align-items:start;
+}
+.bar{grid-area:bar}
+.knobs{grid-area:knobs}
+.live{grid-area:live}
+.line{grid-area:line;display:none!important}
+@media (max-width:%dpx){
+  :host{grid-template:none/minmax(0,1fr)}
+  .bar,.line,.knobs,.live{grid-area:auto}
+  .line{display:flex!important}
+  .knobs:not(.open){display:none!important}
+}
+"""
+
+
+def _placed(**parts: Any) -> pn.Column:
+    """The parts where `PLACES` has them."""
+    for name, part in parts.items():
+        part.css_classes = [*part.css_classes, name]
+    return pn.Column(*parts.values(), stylesheets=[PLACES % NARROW], margin=0, sizing_mode="stretch_width")
 
 
 def waiting(run: LiveRun) -> Iterator[str]:
