@@ -26,12 +26,12 @@ Move γ, W, N, G, K or β while the run goes on. The next iteration takes it, an
 where. Pin a setting to measure it beside plain decoding; Prove it checks every token.
 """
 SEARCH = """
-Search times settings on several prompts, finds the fastest and tells whether it pays.
-Compare lets methods race on the same prompts.
+Search times settings on several prompts, finds the fastest and tells whether it pays. Compare lets methods
+race on the same prompts.
 """
 OWN = """
-Load your own pair here: the probe says whether it can be exact, and one that cannot is refused. Apply gives a
-setting as Python, YAML, a command or options; Files gives the run.
+Load your own pair here: the probe says whether it can be exact, and one that cannot is refused. Export on
+Tune gives a setting as Python, YAML, a command or options; Files gives the run.
 """
 
 # tab to show, title, words
