@@ -26,10 +26,10 @@ export function render({ model, el }) {
       return
     }
     loading.hidden = true
-    await Plotly.react(place, data, { ...layout, width: Math.max(620, el.clientWidth) }, { ...config, responsive: false })
+    await Plotly.react(place, data, { ...layout, width: Math.max(model.least, el.clientWidth) }, { ...config, responsive: false })
   }
 
-  new ResizeObserver(() => { if (place.data) window.Plotly.relayout(place, { width: Math.max(620, el.clientWidth) }) }).observe(el)
+  new ResizeObserver(() => { if (place.data) window.Plotly.relayout(place, { width: Math.max(model.least, el.clientWidth) }) }).observe(el)
   model.on("figure", draw)
   draw()
 }

@@ -35,10 +35,12 @@ class Drawing(JSComponent):
     Attributes:
         figure: data, layout and config, as plain values; {} draws nothing.
         source: where plotly's code lies, on this server.
+        least: pixels that the drawing needs; where there are fewer, it scrolls in its own box.
     """
 
     figure = param.Dict(default={})
     source = param.String("")
+    least = param.Integer(620)
 
     _esm = FOLDER / "figures.js"
     _stylesheets = [LAYERS]  # noqa: RUF012

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,15 @@ from phrasekit.views.table import Table
 from phrasekit.views.theme import Theme
 
 GAMMAS = tuple(range(1, 17))
+SPECULATIVE, OUROBOROS, PEARL = "speculative", "Ouroboros", "PEARL"  # as the curves are named
+# sign, in what colour of a page, what it is
+KEY = (
+    ("━", "--draft-edge", "speculative decoding (Eq. 5)"),
+    ("━", "--phrase-edge", "Ouroboros (Eq. 6)"),
+    ("╍", "--copy-edge", "PEARL: draft and target at the same time"),
+    ("○", "--ink", "the run, as Eq. 6 has it with the run's own numbers"),
+    ("◆", "--ink", "the run by the clock"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,22 +104,37 @@ class CurvesInfo:
     def sentence(self) -> str:
         """What there is to see, in one sentence."""
         n = self.numbers
-        eq5, eq6, pearl = (max(map(each, GAMMAS)) for each in (n.speculative, n.ouroboros, n.pearl))
+        found = ((words, max(GAMMAS, key=each), each) for words, each in self.curves)
+        best = [f"{each(gamma):.2f}× {words} at γ = {gamma}" for words, gamma, each in found]
         told = (
-            f"With α = {n.alpha:.2f} and a draft forward that costs {n.ratio:.2f} of a target forward, Eq. 5 "
-            f"is at most {eq5:.2f}×, Eq. 6 {eq6:.2f}× at "
-            f"γ = {n.best}, and drafting beside the target {pearl:.2f}×, never more than "
-            f"C = {n.ceiling:.2f}"
+            f"With α = {n.alpha:.2f} and a draft forward that costs {n.ratio:.2f} of a target forward, the "
+            f"formulas are highest with {best[0]}, {best[1]} and {best[2]}, which never exceeds "
+            f"C = {n.ceiling:.2f}."
         )
         if self.run is None or self.run.measured is None:
-            return f"{told}."
-        return f"{told}; the run was {self.run.measured:.2f}× as fast as plain decoding by the clock."
+            return told
+        return (
+            f"{told} By the clock the run was {self.run.measured:.2f}× as fast as plain decoding; as the "
+            "formulas know only means, a run may lie above or below them."
+        )
+
+    @property
+    def curves(self) -> tuple[tuple[str, Callable[[int], float]], ...]:
+        """What each curve is, in words, and the curve."""
+        n = self.numbers
+        return (
+            ("for speculative decoding (Eq. 5)", n.speculative),
+            ("for Ouroboros (Eq. 6)", n.ouroboros),
+            ("for PEARL, which drafts while the target verifies,", n.pearl),
+        )
 
     def table(self) -> Table:
         """A row per γ."""
         n = self.numbers
         rows = tuple((gamma, n.speculative(gamma), n.ouroboros(gamma), n.pearl(gamma)) for gamma in GAMMAS)
-        return Table(("γ", "Eq. 5", f"Eq. 6, c = {n.c:.2f}, β = {n.beta}", "PEARL"), rows)
+        return Table(
+            ("γ", "speculative (Eq. 5)", f"Ouroboros (Eq. 6), c = {n.c:.2f}, β = {n.beta}", "PEARL"), rows
+        )
 
     def text(self) -> str:
         """The sentence, then the rows."""
@@ -134,9 +159,9 @@ def draw_curves(info: CurvesInfo, theme: str = "light") -> Any:
         [*_curves(lines), *_run(info, paint)],
         height=400,
         band=10,
-        margin={"r": 148},
+        margin={"l": 44, "r": 104},
         axes={
-            "xaxis": axis(paint, "γ, tokens drafted", range=[0.5, GAMMAS[-1] + 0.3], dtick=1, showgrid=False),
+            "xaxis": axis(paint, "γ, tokens drafted", range=[0.5, GAMMAS[-1] + 0.1], dtick=1, showgrid=False),
             "yaxis": axis(paint, "", range=[0, top * 1.1], ticksuffix="×"),
         },
         showlegend=False,
@@ -148,9 +173,9 @@ def draw_curves(info: CurvesInfo, theme: str = "light") -> Any:
 def _lines(info: CurvesInfo, theme: Theme) -> list[tuple[str, list[float], dict[str, Any]]]:
     n = info.numbers
     return [
-        ("Eq. 5", list(map(n.speculative, GAMMAS)), {"color": theme.draft_edge, "width": 2.5}),
-        ("Eq. 6", list(map(n.ouroboros, GAMMAS)), {"color": theme.phrase_edge, "width": 3}),
-        ("PEARL", list(map(n.pearl, GAMMAS)), {"color": theme.copy_edge, "width": 2.5, "dash": "dash"}),
+        (SPECULATIVE, list(map(n.speculative, GAMMAS)), {"color": theme.draft_edge, "width": 2.5}),
+        (OUROBOROS, list(map(n.ouroboros, GAMMAS)), {"color": theme.phrase_edge, "width": 3}),
+        (PEARL, list(map(n.pearl, GAMMAS)), {"color": theme.copy_edge, "width": 2.5, "dash": "dash"}),
     ]
 
 
@@ -221,9 +246,9 @@ def _notes(
     """Names at the ends of the lines, moved apart where they would touch."""
     n = info.numbers
     ends = [(values[-1], f"<b>{name}</b>", line["color"]) for name, values, line in lines]
-    ends.append((1.0, "plain decoding", theme.ink_3))
+    ends.append((1.0, "plain", theme.ink_3))
     if n.ceiling in known:
-        ends.append((n.ceiling, f"ceiling C = {n.ceiling:.1f}×", theme.ink_3))
+        ends.append((n.ceiling, f"C = {n.ceiling:.1f}×", theme.ink_3))
     if n.double in known and n.double > n.ceiling:
         ends.append((n.double, f"C · c = {n.double:.1f}×", theme.ink_3))
     top = max([height for height, _, _ in ends] + _points(info)) * 1.1
