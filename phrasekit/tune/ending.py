@@ -52,4 +52,4 @@ class Ending:
         again = "search again to go on from these trials" if self.kept else "search again"
         if self.budget is None:
             return [f"{again[0].upper()}{again[1:]}."] if self.kept else []
-        return [f"Raise the budget and {again}."]
+        return [f"Give it more seconds and {again}."]

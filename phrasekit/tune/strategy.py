@@ -55,23 +55,29 @@ def algorithm1(axes: Axes, start: Point | None = None) -> Strategy:
     The paper takes γ first, then W, then β, once, the others fixed at intermediate values: here the middle
     of an axis stands in until its turn comes. A knob all of whose values fail stays in the middle.
 
-    It departs from the paper in what follows. What γ was best beside an intermediate W need not be so
-    beside the W chosen, so the same passes are made again from the best point, until a round changes
-    nothing; there a knob moves only for a gain of more than `MARGIN`. The best point is the start where
-    that is ahead by as much. Points come up more than once; whoever measures keeps their scores.
+    It departs from the paper in what follows. Once a point is known, a knob moves away from it only for a
+    gain of more than `MARGIN`. The γ that was best beside an intermediate W need not be so beside the W
+    chosen, so the same passes are made again from the best point, until a round changes nothing; the best
+    point is the start where that is ahead. Points come up more than once; whoever measures keeps their
+    scores.
     """
     own = _Held(start.values, (yield start)) if start is not None else None
-    held = _Held({name: middle(values) for name, values in axes.items()})
-    for name, values in axes.items():
-        held = yield from _best(_Held(held.values), name, values)
+    held = yield from _round(_Held({name: middle(values) for name, values in axes.items()}), axes)
     if own is not None and held.beaten(own.score, MARGIN):
         held = own
     before = None
     while held != before:
         before = held
-        for name, values in axes.items():
-            found = yield from _best(_Held(held.values), name, values)
-            held = found if held.beaten(found.score, MARGIN) else held
+        held = yield from _round(held, axes)
+
+
+def _round(held: _Held, axes: Axes) -> Generator[Point, float | None, _Held]:
+    """Every knob once."""
+    for name, values in axes.items():
+        found = yield from _best(_Held(held.values), name, values)
+        if held.beaten(found.score, MARGIN):
+            held = found
+    return held
 
 
 def _best(held: _Held, name: str, values: Sequence[Value]) -> Generator[Point, float | None, _Held]:
@@ -99,13 +105,13 @@ def middle(values: Sequence[Value]) -> Value:
 
 
 def algorithm1_points(axes: Axes) -> int:
-    """Points that `algorithm1` tries besides the start, if its second round finds that the knobs are right.
+    """Points that `algorithm1` is expected to try besides the start.
 
-    One that comes up in two stages counts once. That round is new but for the last knob, which was chosen
-    beside the same values. Fewer points are needed where the middles were right, more where it moves.
+    A round, and the first knob once more beside what the others came to. One that comes up in two stages
+    counts once. It needs fewer where the middles were right, and more where the second round moves a knob.
     """
     others = [len(values) - 1 for values in axes.values()]
-    return 1 + sum(others) + sum(others[:-1])
+    return 1 + sum(others) + (others[0] if len(others) > 1 else 0)
 
 
 def grid_points(axes: Axes) -> int:

@@ -44,9 +44,9 @@ def test_another_round_searches_gamma_beside_the_window_that_won():
 
     points = run(algorithm1(AXES), score)
     again = [(point.stage, tuple(point.values.values())) for point in points][8:]
-    assert again[:3] == [("gamma", (1, 0, 3)), ("gamma", (2, 0, 3)), ("gamma", (4, 0, 3))]
-    assert again[3:5] == [("window", (4, 0, 3)), ("window", (4, 8, 3))]
-    assert max(points, key=lambda point: score(point.values)).values == {"gamma": 4, "window": 0, "beta": 3}
+    assert again[:3] == [("gamma", (1, 0, 6)), ("gamma", (2, 0, 6)), ("gamma", (4, 0, 6))]
+    assert again[3:5] == [("window", (4, 0, 6)), ("window", (4, 8, 6))]
+    assert max(points, key=lambda point: score(point.values)).values == {"gamma": 4, "window": 0, "beta": 6}
 
 
 def test_rounds_end_where_one_changes_nothing_and_noise_moves_nothing():
@@ -62,7 +62,7 @@ def test_rounds_go_out_from_the_start_where_that_is_ahead():
     assert points[0] is start
     assert points[9].values == {"gamma": 1, "window": 1, "beta": 5}
     behind = run(algorithm1(AXES, start), lambda at: 1.0)
-    assert behind[9].values == {"gamma": 1, "window": 0, "beta": 3}
+    assert behind[9].values == {"gamma": 1, "window": 8, "beta": 6}
 
 
 def test_algorithm1_passes_over_failures_and_keeps_the_middle_where_all_fail():
@@ -78,6 +78,7 @@ def test_algorithm1_passes_over_failures_and_keeps_the_middle_where_all_fail():
 def test_the_earlier_of_equals_wins():
     points = run(algorithm1({"gamma": (1, 2, 4), "beta": (3, 4)}), lambda at: 1.0)
     assert {point.values["gamma"] for point in points if point.stage == "beta"} == {1}
+    assert {point.values["beta"] for point in points[5:] if point.stage == "gamma"} == {4}  # the middle
     assert len(points) == 2 * 5
 
 
@@ -93,7 +94,10 @@ def test_a_grid_is_every_combination():
 
 @pytest.mark.parametrize("axes", [AXES, {"gamma": (1,)}, {"gamma": (1, 2), "beta": (3, 4, 5, 6)}])
 def test_points_are_counted_before_they_are_tried(axes):
-    points = run(algorithm1(axes), lambda at: 1.0 / at["gamma"] + at.get("beta", 0))
+    def score(at):  # what was in the middle is not the best, so that γ is searched once more
+        return 1 / at["gamma"] + (at["window"] == 0 if "window" in at else at.get("beta") == 3)
+
+    points = run(algorithm1(axes), score)
     assert len({point.key for point in points}) == algorithm1_points(axes)
     assert len(run(grid(axes), lambda at: 1.0)) == grid_points(axes)
 

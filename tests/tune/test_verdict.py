@@ -115,7 +115,7 @@ def test_nothing_measured_and_an_early_end_are_said(metrics):
     assert (verdict.outcome, verdict.partial) == ("speculate", True)
     assert verdict.sentence.endswith(
         " No further trial fits into the 120 seconds, as each takes about 9.1 and the held-out prompts about 41: "
-        "6 of about 34 trials were made. Never tried: hybrid. Raise the budget and search again."
+        "6 of about 34 trials were made. Never tried: hybrid. Give it more seconds and search again."
     )
     unmeasured = judge(standing(None, (1, 1, 1), measured=None), ending=replace(ended, kept=True))
     assert unmeasured.outcome == "open"
