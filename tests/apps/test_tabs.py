@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -245,3 +246,35 @@ def test_tabs_that_do_not_fit_have_arrows_and_keys(visit):
     until(lambda: last.evaluate(scrolled))
     page.keyboard.press("Enter")
     page.get_by_text(SHOWN["Model"]).filter(visible=True).first.wait_for()
+
+
+def test_a_button_that_is_off_says_why_to_mouse_keyboard_and_reader(visit):
+    page = visit("compare", compared="speculative", prompts="this", race_tokens=8)
+    cancel = page.get_by_role("button", name="Cancel", exact=True)
+    cancel.wait_for()
+    assert cancel.is_disabled()
+    assert cancel.get_attribute("title") == "No race goes on."
+    assert cancel.evaluate("(button) => button.ariaDescription") == "No race goes on."
+    cancel.focus()  # the keyboard reaches it, and finds out
+    assert cancel.evaluate("(button) => button.getRootNode().activeElement === button")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Race", exact=True).click()
+    page.get_by_role("button", name="Race again").wait_for()
+    assert page.get_by_role("button", name="Race again").is_enabled()
+
+
+def test_sliders_of_theory_stand_where_the_run_was_although_nobody_looked(visit):
+    page = visit("theory", pace="full speed", tokens=48)
+    told = page.get_by_text("With α = ")
+    told.wait_for()
+    before = told.inner_text()
+    for _ in range(3):
+        page.get_by_role("tab", name="Tune").click()
+        page.get_by_role("button", name=re.compile("^Run")).click()
+        page.get_by_text("48 of 48 tokens").first.wait_for()
+        page.get_by_text("the token limit was reached").first.wait_for()
+        page.get_by_role("tab", name="Theory").click()
+        told.wait_for()
+    assert told.inner_text() != before
+    alpha = re.search(r"α = ([\d.]+)", told.inner_text())[1]
+    assert f"{float(page.get_by_role('slider').first.get_attribute('aria-valuenow')):.2f}" == alpha

@@ -12,6 +12,7 @@ from panel.custom import JSComponent
 from phrasekit.views.theme import DARK, LIGHT, MONO, SANS, Theme
 
 NARROW = 1000  # pixels; below, columns stack
+LABEL, SHRUNK = 11.5, 0.75  # pixels of a field's label on its line, and what Material UI scales it by
 PHONE = "@media (max-width:640px)"
 ROOM = "8px clamp(4px, calc((100vw - 280px) / 14), 14px)"  # of a tab: all seven fit from 350 pixels on
 
@@ -173,12 +174,52 @@ def _config(theme: Theme, mode: str) -> dict[str, Any]:
                 "defaultProps": {"disableRipple": True},
                 "styleOverrides": {"root": {"&.Mui-focusVisible": focus}},
             },
-            "MuiButton": {"styleOverrides": {"root": {"minHeight": 32, **bare}}},
+            "MuiButton": {
+                "styleOverrides": {
+                    "root": {"minHeight": 32, **bare},
+                    "outlined": {"borderColor": theme.edge, "&.Mui-disabled": {"borderColor": theme.line_2}},
+                }
+            },
+            "MuiChip": {
+                "styleOverrides": {
+                    "root": {"height": 20, "borderRadius": 5},
+                    "filled": {
+                        "backgroundColor": theme.sunken,
+                        "border": f"1px solid {theme.line_2}",
+                        "color": theme.ink,
+                        "&.Mui-focusVisible": {"backgroundColor": theme.sunken},
+                    },
+                    "deleteIcon": {
+                        "color": theme.ink_3,
+                        "fontSize": 16,
+                        "&:hover": {"color": theme.ink},
+                    },
+                }
+            },
+            # fields of one height, with labels of one size: each kind brings its own
+            "MuiInputLabel": {
+                "styleOverrides": {
+                    "root": {"&.MuiInputLabel-shrink": {"fontSize": f"{LABEL / SHRUNK}px !important"}}
+                }
+            },
+            "MuiOutlinedInput": {
+                "styleOverrides": {
+                    "root": {
+                        "& legend": {"fontSize": LABEL},
+                        "& .MuiOutlinedInput-input:not(textarea)": {
+                            "minHeight": "20px !important",
+                            "lineHeight": "20px",
+                            "paddingTop": "7px !important",
+                            "paddingBottom": "7px !important",
+                        },
+                    }
+                }
+            },
             "MuiPaper": {"styleOverrides": {"root": bare}},
             # where tabs do not fit, an arrow at the end says that there are more; a phone has them too
             "MuiTabs": {
                 "defaultProps": {"allowScrollButtonsMobile": True},
-                "styleOverrides": {"root": {"minHeight": 40}},
+                "styleOverrides": {"root": {"minHeight": 40, "marginBottom": 12}},
             },
             "MuiTabScrollButton": {
                 "styleOverrides": {"root": {"width": 28, "&.Mui-disabled": {"opacity": 0.25}}}
@@ -213,6 +254,17 @@ def _config(theme: Theme, mode: str) -> dict[str, Any]:
 
 
 THEME = {"light": _config(LIGHT, "light"), "dark": _config(DARK, "dark")}
+
+# A choice of several, as high as the other fields where it has one row.
+CHIPS: dict[str, Any] = {
+    "sizing_mode": "stretch_width",
+    "min_width": 240,
+    "sx": {
+        "& .MuiSelect-select": {"paddingLeft": "10px !important", "paddingRight": "32px !important"},
+        "& .MuiInputLabel-root:not(.MuiInputLabel-shrink)": {"transform": "translate(14px, 8px)"},
+        "& .MuiChip-root": {"margin": 0},
+    },
+}
 
 # The page's own parts: everything stands on the page colour, the title in ink.
 FRAME = {

@@ -9,6 +9,7 @@ import panel_material_ui as pmui
 
 from dashboard.jobs.job import PAUSED, WAITING
 from dashboard.jobs.words import POOLS, state_of
+from dashboard.parts.button import Button
 from dashboard.parts.look import card, html, live
 from dashboard.visitor.examples import EXAMPLES
 from dashboard.visitor.session import Session
@@ -50,13 +51,9 @@ class RunBar(pn.viewable.Viewer):
             margin=(0, 0, 8, 0),
             sx={"& textarea": {"fontFamily": "var(--mono)", "fontSize": "12px", "lineHeight": "18px"}},
         )
-        self.run = pmui.Button(label="Run", variant="contained", width=110, margin=(0, 8, 0, 0))
-        self.hold = pmui.Button(
-            label="Pause", variant="outlined", width=96, margin=(0, 8, 0, 0), disabled=True
-        )
-        self.cancel = pmui.Button(
-            label="Cancel", variant="outlined", width=96, margin=(0, 16, 0, 0), disabled=True
-        )
+        self.run = Button(label="Run", variant="contained", width=110, margin=(0, 8, 0, 0))
+        self.hold = Button(label="Pause", width=96, margin=(0, 8, 0, 0))
+        self.cancel = Button(label="Cancel", width=96, margin=(0, 16, 0, 0))
         self.pace = pmui.Select(
             label="Pace",
             options=list(PACES),
@@ -117,7 +114,8 @@ class RunBar(pn.viewable.Viewer):
             word, more = "Loading", f"the {place.spec.name}; the recorded run stays open meanwhile"
         active = run is not None and run.active
         self.run.label = "Run again" if run is not None and not active else "Run"
-        self.hold.disabled = self.cancel.disabled = not active
+        for button in (self.hold, self.cancel):
+            button.off("" if active else "No run goes on.")
         self.hold.label = "Go on" if run is not None and run.status == PAUSED else "Pause"
         waits = [WAITS.get(name, name) for name in self.session.waits]
         if waits:

@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 from dashboard.jobs.hub import PairSpec, Place
 from dashboard.jobs.weights import pair_weights
 from dashboard.jobs.words import count_short, megabytes
+from dashboard.parts.button import Button
 from dashboard.parts.look import card, html
 from dashboard.parts.runbar import RunBar, both_ways
 from dashboard.visitor.session import Session
@@ -54,7 +55,7 @@ class ModelTab(pn.viewable.Viewer):
             )
         self.device = pmui.Select(label="Device", options=devices(), **FIELD)
         self.dtype = pmui.Select(label="Dtype", options=DTYPES, **FIELD)
-        self.load = pmui.Button(label="Load", variant="contained", width=110, margin=(4, 0, 8, 0))
+        self.load = Button(label="Load", variant="contained", width=110, margin=(4, 0, 8, 0))
         self.load.on_click(lambda _: self._load())
         self.estimate = html(padding="4px 0 12px")
         self.state = html(more=STYLE)
@@ -107,8 +108,9 @@ class ModelTab(pn.viewable.Viewer):
     def show(self) -> None:
         """What is loaded."""
         place = self.session.place
-        self.load.disabled = place is not None and place.status in ("loading", "ready")
-        self.load.label = "Loaded" if place is not None and place.status == "ready" else "Load"
+        status = place.status if place is not None else ""
+        self.load.off(OFF.get(status, ""))
+        self.load.label = "Loaded" if status == "ready" else "Load"
         markup = "".join(_state(place))
         if self.state.object != markup:
             self.state.object = markup
@@ -143,6 +145,7 @@ class ModelTab(pn.viewable.Viewer):
         return self.layout
 
 
+OFF = {"loading": "This pair is being loaded.", "ready": "This pair is loaded."}
 # steps of loading, in words
 STEPS = {
     TOKENIZER: "Tokenizer of {}",

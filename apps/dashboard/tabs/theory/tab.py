@@ -8,6 +8,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from dashboard.jobs.costs import CostRun
+from dashboard.parts.button import Button
 from dashboard.parts.figures import Drawing, FigureTab, lead
 from dashboard.parts.look import beside, card, html
 from dashboard.parts.runbar import RunBar
@@ -53,6 +54,7 @@ class TheoryTab(pn.viewable.Viewer):
         super().__init__(**params)
         self.session = session
         self._shown: tuple[object, ...] = ()
+        self._ran: tuple[object, ...] = ()  # the run that the sliders were put at
         self._costs: CostRun | None = None
         self._read: CostTable | None = None
         self.sliders = {
@@ -61,12 +63,8 @@ class TheoryTab(pn.viewable.Viewer):
             "ratio": _slider("ratio", "t_S / t_T  cost of a draft forward", 0.01, 0.25),
             "beta": _slider("beta", "β  tokens for free", 1, 0),
         }
-        self.take = pmui.Button(
-            label="Take the run's numbers", variant="outlined", width=190, margin=(4, 8, 4, 0)
-        )
-        self.measure = pmui.Button(
-            label="Measure the costs here", variant="outlined", width=190, margin=(4, 0, 4, 0)
-        )
+        self.take = Button(label="Take the run's numbers", width=190, margin=(4, 8, 4, 0))
+        self.measure = Button(label="Measure the costs here", width=190, margin=(4, 0, 4, 0))
         self.told = html(padding="4px 0 0")
         self.sentence = html(padding="14px 20px 0")
         self.drawing = Drawing(sizing_mode="stretch_width", margin=0)
@@ -143,16 +141,20 @@ class TheoryTab(pn.viewable.Viewer):
         return True
 
     def show(self) -> None:
-        """Draw what changed, where somebody looks."""
+        """Draw what changed, where somebody looks; sliders even where nobody does.
+
+        A slider that moved while its tab was being opened would be drawn where it was before.
+        """
         session = self.session
-        if session.settings.tab != "theory":
-            return
         self._follow_costs()
         run, plain = session.run, session.plain
         ran = (run.number, run.status) if run is not None and run.over else ()
         ran = (*ran, session.source, id(session.uploaded), plain is not None and plain.over)
-        if self._shown and self._shown[1:-1] != ran and not self._chosen:
+        if ran != self._ran and not self._chosen:
             self.take_run()
+        self._ran = ran
+        if session.settings.tab != "theory":
+            return
         state = (self.numbers, *ran, session.theme)
         if state == self._shown:
             return
@@ -169,7 +171,7 @@ class TheoryTab(pn.viewable.Viewer):
         job = self._costs
         if job is None:
             return
-        self.measure.disabled = job.active
+        self.measure.off("The costs are being measured." if job.active else "")
         if job.active:
             self.told.object = '<p class="note">Measuring forwards of both models.</p>'
         elif job.message:
