@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,19 @@ class Wish:
             )
         return found
 
+    def compares(self, other: Wish) -> bool:
+        """Whether trials of one are worth as much to the other: same prompts, measured alike."""
+        return (self.prompts, self._measuring) == (other.prompts, other._measuring)
+
+    @property
+    def _measuring(self) -> dict[str, Any]:
+        """The options that a trial depends on."""
+        return {
+            name: value
+            for name, value in asdict(self.options).items()
+            if name not in ("budget", "final_repeats")
+        }
+
     def _axes(self, method: str) -> dict[str, Sequence[Value]]:
         return {name: values for name, values in self.axes.items() if uses(method, name)}
 
@@ -101,6 +114,11 @@ class SearchRun(Job):
     def best(self) -> TrialRecord | None:
         """The fastest trial so far."""
         return max((one for one in self.trials if one.score), key=lambda one: one.score or 0.0, default=None)
+
+    @property
+    def kept(self) -> int:
+        """Trials that an earlier search made."""
+        return sum(one.reused for one in self.trials)
 
     def work(self, pair: Any) -> Iterator[None]:
         """A round of prompts a step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 NAME = re.compile(r"[\w.-]{1,80} \d{4}-\d\d-\d\d \d\d\.\d\d\.\d\d", re.ASCII)
@@ -26,9 +26,12 @@ def names() -> list[str]:
 
 
 def fresh(what: str) -> str:
-    """A name for a new one."""
+    """A name for a new one, that no other has."""
     words = re.sub(r"[^\w.-]+", "-", what, flags=re.ASCII)[:60] or "search"
-    return f"{words} {datetime.now():%Y-%m-%d %H.%M.%S}"
+    now = datetime.now()
+    while (folder() / f"{(name := f'{words} {now:%Y-%m-%d %H.%M.%S}')}{ENDING}").exists():
+        now += timedelta(seconds=1)
+    return name
 
 
 def path_of(name: str) -> Path:

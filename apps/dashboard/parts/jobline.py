@@ -7,7 +7,9 @@ from dashboard.jobs.words import queued, sharing
 from phrasekit.views.escape import escape
 
 
-def job_line(job: Job | None, *, idle: str, doing: str, kept: str, share: int, count: str) -> str:
+def job_line(
+    job: Job | None, *, idle: str, doing: str, kept: str, share: int, count: str, done: str = ""
+) -> str:
     """Markup of the line.
 
     Args:
@@ -17,6 +19,7 @@ def job_line(job: Job | None, *, idle: str, doing: str, kept: str, share: int, c
         kept: what stays of a job that was cancelled.
         share: progress of a hundred.
         count: the same in things that are done.
+        done: what to say of a job that came to its end.
     """
     if job is None:
         return f'<div class="state"><i class="dot ready"></i><b>Ready</b><span>{escape(idle)}</span></div>'
@@ -26,7 +29,7 @@ def job_line(job: Job | None, *, idle: str, doing: str, kept: str, share: int, c
         PAUSED: ("Paused", doing),
         FAILED: ("Stopped", job.message),
         CANCELLED: ("Cancelled", f"{kept}; what is shown is complete up to there"),
-        DONE: ("Done", ""),
+        DONE: ("Done", done),
     }.get(job.status, ("Ready", idle))
     values = f'aria-valuemin="0" aria-valuemax="100" aria-valuenow="{share}"'
     bar = (

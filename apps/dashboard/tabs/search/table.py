@@ -8,7 +8,7 @@ from math import ceil, log2
 from pathlib import Path
 
 from dashboard.jobs.search import SearchRun
-from phrasekit.tune import HeatInfo, TrialRecord, heat_info
+from phrasekit.tune import HeatInfo, Progress, TrialRecord, heat_info
 from phrasekit.tune.records import FAILED, RUNNING
 from phrasekit.tune.verdict import SYMBOLS, Standing, knob_words
 from phrasekit.views.escape import escape
@@ -25,6 +25,7 @@ HEAD = (
     "ms per token",
     "same text",
 )
+HELD_OUT = 3  # trials that the held-out prompts are worth, on the bar
 FACING = {
     "chosen": "chosen",
     "before": "the pair's own setting",
@@ -114,11 +115,15 @@ def status(run: SearchRun) -> tuple[str, int]:
     if progress.phase == "costs":
         return "measuring what a forward costs", 0
     if progress.phase == "held-out":
-        return f"on held-out prompts, {progress.rounds} of {progress.rounds_planned}", 100
-    share = round(100 * progress.trials / progress.planned) if progress.planned else 0
-    return f"{progress.trials} of at most {progress.planned} trials, {progress.seconds:.0f} s", min(
-        100, share
-    )
+        done = HELD_OUT * progress.rounds / max(1, progress.rounds_planned)
+        return f"on held-out prompts, {progress.rounds} of {progress.rounds_planned}", _share(progress, done)
+    told = f"{progress.trials} of about {progress.planned} trials, {progress.seconds:.0f} s"
+    return told, _share(progress, 0.0)
+
+
+def _share(progress: Progress, held_out: float) -> int:
+    """Trials and held-out prompts done, of a hundred; trials that were left out leave a gap."""
+    return min(100, round(100 * (progress.trials + held_out) / (progress.planned + HELD_OUT)))
 
 
 def _row(number: int, one: TrialRecord, best: bool, doing: str = "") -> str:
