@@ -46,12 +46,12 @@ class Setting:
 
     @property
     def told(self) -> dict[str, Any]:
-        """The knobs worth writing: those that differ from the defaults of `Knobs` and are not forced."""
-        default, forced = Knobs().as_dict(), METHODS[self.method].forced
+        """The knobs worth writing: those that the method reads and that differ from the defaults."""
+        default, reads = Knobs().as_dict(), METHODS[self.method].reads
         return {
             name: value
             for name, value in self.knobs.items()
-            if name not in forced and (value != default[name] or name in _ALWAYS.get(self.method, ()))
+            if name in reads and (value != default[name] or name in _ALWAYS.get(self.method, ()))
         }
 
 
