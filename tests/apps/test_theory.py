@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import panel as pn
 import param
 import pytest
 
 from dashboard.parts.runbar import RunBar
-from dashboard.tabs.theory.curves import GAMMAS, Numbers, curves_view
+from dashboard.tabs.theory.curves import GAMMAS, KEY, OUROBOROS, PEARL, SPECULATIVE, Numbers, curves_view
 from dashboard.tabs.theory.tab import TheoryTab
+from phrasekit.trace.summary import counted
 from tests.apps.conftest import finish, until
 
 NUMBERS = Numbers(alpha=0.8, c=2.0, ratio=0.25, beta=3)
@@ -47,7 +49,7 @@ def test_the_sliders_begin_at_the_run_shown(visitor):
     run = tab._run()
     assert tab.numbers.c == pytest.approx(run.c, abs=0.01)
     assert tab.numbers.ratio == pytest.approx(run.t_draft / run.t_target, abs=0.01)
-    assert "by the clock" in tab.sentence.object
+    assert "By the clock" in tab.sentence.object
 
 
 def test_a_slider_moves_the_curves(visitor):
@@ -62,6 +64,29 @@ def release(slider, value):
     """Move a slider, as a visitor does."""
     with param.edit_constant(slider):
         slider.param.update(value=value, value_throttled=value)
+
+
+def test_opened_after_a_run_it_has_the_numbers_of_that_run(visitor):
+    session = visitor(tab="tune", tokens=16)
+    tab = TheoryTab(session, RunBar(session))
+    recorded = tab.numbers
+    session.start()
+    finish(session)
+    session.settings.tab = "theory"
+    run = tab._run()
+    assert tab.numbers.c != recorded.c
+    assert (tab.numbers.beta, tab.numbers.c) == (run.beta, pytest.approx(run.c, abs=0.01))
+    assert counted(run.beta, "suffix token") in tab.told.object
+
+
+def test_lines_and_signs_are_told(visitor):
+    tab = tab_of(visitor())
+    names = [one["text"] for one in tab.drawing.figure["layout"]["annotations"]]
+    for curve in (SPECULATIVE, OUROBOROS, PEARL):
+        assert f"<b>{curve}</b>" in names
+    markup = " ".join(pane.object for pane in tab.layout.select(pn.pane.HTML))
+    for sign, _, words in KEY:
+        assert f"{sign}</b> {words}" in markup
 
 
 def test_sliders_follow_the_run_until_one_is_moved(visitor):

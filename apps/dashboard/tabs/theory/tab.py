@@ -12,10 +12,11 @@ from dashboard.parts.button import Button
 from dashboard.parts.figures import Drawing, FigureTab, lead
 from dashboard.parts.look import beside, card, html
 from dashboard.parts.runbar import RunBar
-from dashboard.tabs.theory.curves import Numbers, curves_view
+from dashboard.tabs.theory.curves import KEY, Numbers, curves_view
 from dashboard.visitor.session import Session
 from dashboard.visitor.state import CURVES
 from phrasekit.trace import Trace
+from phrasekit.trace.summary import counted
 from phrasekit.tune import CostTable
 from phrasekit.views import View, speedup_view
 from phrasekit.views.escape import escape
@@ -33,7 +34,8 @@ WORDS = {
     "alpha": "α: chance that the target keeps a drafted token, all before it kept.",
     "c": "c: tokens drafted per draft forward. 1 without phrases.",
     "ratio": "t_S / t_T: a draft forward in target forwards. Its inverse is the ceiling C.",
-    "beta": "β: tokens behind the draft that cost nothing, by Eq. 6.",
+    "beta": "β: suffix tokens behind the draft, which cost nothing by Eq. 6; their mean in a run. The knob β "
+    "on Tune is the most there can be.",
 }
 EQUATIONS = """
 <details><summary>The equations, and what they take for granted</summary><p class="words">
@@ -67,7 +69,7 @@ class TheoryTab(pn.viewable.Viewer):
         self.measure = Button(label="Measure the costs here", width=190, margin=(4, 0, 4, 0))
         self.told = html(padding="4px 0 0")
         self.sentence = html(padding="14px 20px 0")
-        self.drawing = Drawing(sizing_mode="stretch_width", margin=0)
+        self.drawing = Drawing(least=320, sizing_mode="stretch_width", margin=0)
         self.twin = html(padding="0 20px 16px")
         self.map = FigureTab(session, "theory", self._view)
         rail = card(
@@ -83,7 +85,11 @@ class TheoryTab(pn.viewable.Viewer):
         )
         self.layout = pn.Column(
             html(INTRO, padding="8px 0 4px"),
-            beside(rail, card(self.sentence, self.drawing, self.twin), width=316),
+            beside(
+                rail,
+                card(self.sentence, html(_key(), padding="8px 20px 0"), self.drawing, self.twin),
+                width=316,
+            ),
             html(
                 "<h2>The run over γ and β</h2><span>Eq. 6 with the acceptance that it measured</span>",
                 padding="8px 0 0",
@@ -126,7 +132,8 @@ class TheoryTab(pn.viewable.Viewer):
         self.session.settings.param.update(dict.fromkeys(map(_setting, self.sliders)))
         self.told.object = (
             f'<p class="note">The run shown: a draft forward took {run.t_draft:.1f} ms, a target forward '
-            f"{run.t_target:.1f} ms.</p>"
+            f"{run.t_target:.1f} ms, and {counted(run.beta, 'suffix token')} stood behind a draft on "
+            "average.</p>"
         )
         return True
 
@@ -231,6 +238,15 @@ class TheoryTab(pn.viewable.Viewer):
 
 
 SLIDER: dict[str, Any] = {"size": "small", "sizing_mode": "stretch_width", "margin": (10, 24, 0, 20)}
+
+
+def _key() -> str:
+    """What the lines and signs of the chart are."""
+    signs = (
+        f'<span><b aria-hidden="true" style="color:var({hue})">{sign}</b> {words}</span>'
+        for sign, hue, words in KEY
+    )
+    return f'<p class="note" style="display:flex;flex-wrap:wrap;gap:2px 16px">{"".join(signs)}</p>'
 
 
 def _slider(name: str, label: str, step: float, value: float) -> Any:
