@@ -90,7 +90,7 @@ ENDS = """
 :host{display:grid!important;grid-template-columns:minmax(0,1fr) repeat(%d,auto);gap:8px;align-items:start}
 @media (max-width:640px){
   :host{grid-template-columns:repeat(%d,auto) minmax(0,1fr)}
-  .words{grid-column:1/-1}
+  .words{grid-column:1/-1;contain:inline-size}
 }
 """
 
