@@ -11,6 +11,7 @@ from dashboard.jobs.job import PAUSED, WAITING
 from dashboard.jobs.words import POOLS, state_of
 from dashboard.parts.button import Button
 from dashboard.parts.look import card, html, live
+from dashboard.parts.number import number
 from dashboard.visitor.examples import EXAMPLES
 from dashboard.visitor.session import Session
 from dashboard.visitor.state import PACES, Settings
@@ -70,14 +71,7 @@ class RunBar(pn.viewable.Viewer):
             width=200,
             margin=(0, 8, 0, 0),
         )
-        self.tokens = pmui.LiteralInput(
-            label="Tokens at most",
-            value=settings.tokens,
-            type=int,
-            size="small",
-            width=130,
-            margin=(0, 8, 0, 0),
-        )
+        self.tokens = number(settings, "tokens", "Tokens at most", width=170, margin=(0, 8, 0, 0))
         self.state = live()
         self.live = html('<div class="hidden" role="status"></div>')
         self._connect()
@@ -140,7 +134,7 @@ class RunBar(pn.viewable.Viewer):
         self.cancel.on_click(lambda _: session.cancel())
         self.example.param.watch(self._take_example, "value")
         self.prompt.param.watch(self._typed, "value")
-        for name, widget in (("pace", self.pace), ("pool", self.pool), ("tokens", self.tokens)):
+        for name, widget in (("pace", self.pace), ("pool", self.pool)):
             both_ways(settings, name, widget)
         settings.param.watch(self._prompt_moved, "prompt")
         settings.param.watch(lambda *_: self.show(), ["temperature", "top_p", "seed", "tokens"])
