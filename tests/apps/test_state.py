@@ -100,6 +100,7 @@ HOSTILE = {
     "compared": [b"evil", b"now,evil", b"ouroboros,", b"ouroboros\n", b",".join([b"ouroboros"] * 9)],
     "prompts": [b"/etc/passwd"],
     "race_tokens": [b"513", b"-1"],
+    "passes": [b"10", b"0"],
     "words": [b"x" * 81, b"a\nb"],
     "sort": [b"kept; drop"],
     "searched": [b"evil", b",".join([b"ouroboros"] * 5)],

@@ -1,7 +1,8 @@
 """Several settings on the same prompts, in turns of one iteration: whoever had the least time goes next.
 
 So at every moment all of them have had the same share of the pair's one thread, and a lane on the page is as
-long as it would be with a machine of its own.
+long as it would be with a machine of its own. All of it is done several times: how far the passes differ says
+how much can be believed of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
 from dashboard.jobs.job import Job, told
@@ -34,12 +35,14 @@ class Entry:
         method: name of the method.
         knobs: those that were moved; the others are the pair's tuned ones, or the method's own.
         more: the setting, short.
+        choice: what was chosen, where a visitor chose it.
     """
 
     name: str
     method: str
     knobs: Mapping[str, int] = field(default_factory=dict)
     more: str = ""
+    choice: str = ""
 
 
 @dataclass(eq=False)
@@ -125,20 +128,23 @@ class Race(Job):
         entries: who races.
         plan: what they have in common.
         prompts: texts.
-        lanes: by prompt that has begun, one lane per entry.
+        passes: how many times all of it is done, each time from empty pools.
+        lanes: by pass and prompt that has begun, one lane per entry.
     """
 
-    def __init__(self, entries: Sequence[Entry], plan: Plan, prompts: Sequence[str], *, owner: str) -> None:
+    def __init__(
+        self, entries: Sequence[Entry], plan: Plan, prompts: Sequence[str], *, owner: str, passes: int = 1
+    ) -> None:
         super().__init__(owner)
         plain = Entry(name="Plain decoding", method=PLAIN)
         self.entries = (plain, *entries)
-        self.plan, self.prompts = plan, tuple(prompts)
+        self.plan, self.prompts, self.passes = plan, tuple(prompts), passes
         self.lanes: list[tuple[Lane, ...]] = []
 
     @property
     def planned(self) -> int:
         """Tokens that will be there at the end, if no text ends early."""
-        return len(self.prompts) * len(self.entries) * self.plan.max_new_tokens
+        return self.passes * len(self.prompts) * len(self.entries) * self.plan.max_new_tokens
 
     @property
     def made(self) -> int:
@@ -151,8 +157,15 @@ class Race(Job):
         """One iteration of one lane a step."""
         every = [replace(self.plan, prompt=prompt).encode(pair) for prompt in self.prompts]
         yield from self._warm(pair, every[0])
+        for _ in range(self.passes):
+            yield from self._pass(pair, every)
+
+    def _pass(self, pair: Any, every: Sequence[list[int]]) -> Iterator[None]:
+        """All prompts once."""
         pools = [PhrasePool() for _ in self.entries]
         for ids in every:
+            if self.cancelled:
+                return
             lanes = tuple(Lane(entry) for entry in self.entries)
             try:
                 self._line_up(lanes, pair, ids, pools)
@@ -161,8 +174,6 @@ class Race(Job):
             finally:
                 for lane in lanes:
                     lane.end()
-            if self.cancelled:
-                return
 
     def _warm(self, pair: Any, ids: list[int]) -> Iterator[None]:
         lanes = [Lane(entry) for entry in self.entries]
@@ -201,90 +212,119 @@ class Result:
 
     Attributes:
         entry: whose it is.
-        prompts: how many they are.
-        ratios: speed over plain decoding, by prompt.
-        metrics: of all of them together; None before the first.
-        plain_ms: milliseconds a token of plain decoding.
-        same: prompts with the very tokens of plain decoding.
-        differs: where the first other one differs, as prompt and token, from 1; None where none does.
+        ratios: speed over plain decoding, all prompts together, by pass.
+        each: the same by pass and prompt.
+        metrics: of all passes and prompts together; None before the first.
+        prompts: how many it has ended.
+        same: prompts with the very tokens of plain decoding, whatever the pass.
+        differs: the first other token, as prompt and token, from 1; None where there is none.
         failure: why it left.
     """
 
     entry: Entry
-    prompts: int = 0
     ratios: tuple[float, ...] = ()
+    each: tuple[tuple[float, ...], ...] = ()
     metrics: Metrics | None = None
-    plain_ms: float = 0.0
+    prompts: int = 0
     same: int = 0
     differs: tuple[int, int] | None = None
     failure: str = ""
 
     @property
     def ratio(self) -> float | None:
-        """Median over the prompts; plain decoding's is 1."""
+        """Median of the passes; plain decoding's is 1."""
         return median(self.ratios) if self.ratios else None
 
     @property
-    def middle(self) -> tuple[float, float] | None:
-        """The middle half of the prompts."""
-        if len(self.ratios) < 3:
-            return None
-        low, _, high = quantiles(self.ratios, n=4, method="inclusive")
-        return low, high
+    def spread(self) -> tuple[float, float] | None:
+        """Lowest and highest of the passes; None with one pass, which says nothing of that."""
+        return (min(self.ratios), max(self.ratios)) if len(self.ratios) > 1 else None
+
+    @property
+    def by_prompt(self) -> tuple[float, ...]:
+        """Median of the passes, prompt by prompt."""
+        return tuple(median(of) for of in zip(*self.each, strict=True))
 
     @property
     def shares(self) -> tuple[float, float, float]:
-        """Time a token in target forwards, draft forwards and elsewhere; plain decoding takes 100.
+        """Time a token in target forwards, draft forwards and elsewhere, where plain decoding takes 100.
 
-        Where both run at the same time, the draft's part is what the target leaves.
+        Together they are what the ratio says: 50 at 2×. Where draft and target run at the same time, the
+        draft's part is what the target leaves.
         """
-        numbers = self.metrics
-        if numbers is None or not numbers.emitted or not self.plain_ms:
+        numbers, ratio = self.metrics, self.ratio
+        if numbers is None or not ratio or not numbers.total_ms:
             return 0.0, 0.0, 0.0
-        unit = 100 / (numbers.emitted * self.plain_ms)
+        unit = 100 / (ratio * numbers.total_ms)
         target = min(numbers.target_ms, numbers.total_ms)
         draft = min(numbers.draft_ms, numbers.total_ms - target)
         return target * unit, draft * unit, (numbers.total_ms - target - draft) * unit
 
 
 def results(race: Race) -> tuple[Result, ...]:
-    """Where everybody stands, plain decoding first; prompts that are still being raced do not count."""
+    """Where everybody stands, plain decoding first; what is still being raced does not count.
+
+    A pass counts when it is whole, so that all of them are of the same prompts; the first one counts as far
+    as it has come.
+    """
     rounds = [lanes for lanes in tuple(race.lanes) if all(lane.over for lane in lanes)]
     if race.cancelled and race.over:
         rounds = [lanes for lanes in rounds if all(_complete(lane) for lane in lanes)]
-    return tuple(_result(entry, place, rounds) for place, entry in enumerate(race.entries))
+    whole = len(race.prompts)
+    passes = [rounds[at : at + whole] for at in range(0, len(rounds), whole)]
+    known = [one for number, one in enumerate(passes) if number == 0 or len(one) == whole]
+    return tuple(_result(entry, place, known) for place, entry in enumerate(race.entries))
 
 
-def _result(entry: Entry, place: int, rounds: Sequence[Sequence[Lane]]) -> Result:
+def leaders(found: Sequence[Result]) -> tuple[Result, ...]:
+    """The fastest, first; then all whose passes reach into its own: too close to tell."""
+    ran = sorted((one for one in found if one.ratio is not None), key=lambda one: -(one.ratio or 0.0))
+    if not ran:
+        return ()
+    first, *others = ran
+    return (first, *(one for one in others if max(one.ratios) >= min(first.ratios)))
+
+
+def _result(entry: Entry, place: int, passes: Sequence[Sequence[Sequence[Lane]]]) -> Result:
+    rounds = [lanes for one in passes for lanes in one]
     failure = next((lanes[place].failure for lanes in rounds if lanes[place].failure), "")
     if failure:
         return Result(entry=entry, failure=failure)
-    pairs = [(lanes[place], lanes[0]) for lanes in rounds if lanes[place].tokens and lanes[0].tokens]
-    plain = merged([other.metrics for _, other in pairs])
+    pairs = [[(lanes[place], lanes[0]) for lanes in one if _timed(lanes, place)] for one in passes]
+    pairs = [one for one in pairs if one]
+    other = {
+        number: (number, _parting(lanes[place].tokens, lanes[0].tokens))
+        for one in reversed(passes)
+        for number, lanes in enumerate(one, start=1)
+        if lanes[place].tokens != lanes[0].tokens
+    }
     return Result(
         entry=entry,
-        prompts=len(pairs),
-        ratios=tuple(_each(other) / _each(lane) for lane, other in pairs if lane.ms),
-        metrics=merged([lane.metrics for lane, _ in pairs]),
-        plain_ms=plain.total_ms / plain.emitted if plain is not None and plain.emitted else 0.0,
-        same=sum(lane.tokens == other.tokens for lane, other in pairs),
-        differs=next(
-            (
-                (number, _parting(lane.tokens, other.tokens))
-                for number, (lane, other) in enumerate(pairs, start=1)
-                if lane.tokens != other.tokens
-            ),
-            None,
-        ),
+        ratios=tuple(_ratio(one) for one in pairs),
+        each=tuple(tuple(_ratio([pair]) for pair in one) for one in pairs),
+        metrics=merged([lane.metrics for one in pairs for lane, _ in one]),
+        prompts=len(passes[0]) if pairs else 0,
+        same=len(passes[0]) - len(other) if pairs else 0,
+        differs=other[min(other)] if other else None,
     )
+
+
+def _timed(lanes: Sequence[Lane], place: int) -> bool:
+    return bool(lanes[place].ms and lanes[place].tokens and lanes[0].tokens)
+
+
+def _ratio(pairs: Sequence[tuple[Lane, Lane]]) -> float:
+    """Time a token of plain decoding over one's own, of all of them together."""
+    return _each([plain for _, plain in pairs]) / _each([lane for lane, _ in pairs])
 
 
 def _complete(lane: Lane) -> bool:
     return bool(lane.failure) or (lane.trace is not None and lane.trace.finish_reason != "cancelled")
 
 
-def _each(lane: Lane) -> float:
-    return lane.ms / len(lane.tokens)
+def _each(lanes: Sequence[Lane]) -> float:
+    """Milliseconds a token."""
+    return sum(lane.ms for lane in lanes) / sum(len(lane.tokens) for lane in lanes)
 
 
 def _parting(tokens: Sequence[int], plain: Sequence[int]) -> int:

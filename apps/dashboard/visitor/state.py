@@ -99,6 +99,7 @@ class Settings(param.Parameterized):
     )
     prompts = param.Selector(default="examples", objects=list(PROMPTS))
     race_tokens = param.Integer(default=96, bounds=(1, 512), doc="tokens of every lane at most")
+    passes = param.Integer(default=3, bounds=(1, 9), doc="times that all of a race is done")
     words = param.String(default="", regex=_short(80), doc="words that the phrases shown must hold")
     sort = param.Selector(default=ORDERS[0], objects=list(ORDERS), doc="order of the phrases")
     searched = param.String(default="ouroboros", regex=_any_of(runnable(None), MOST_SEARCHED))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 
+from dashboard.jobs.pinned import Pinned
 from dashboard.jobs.race import Entry, Lane, Race, results
 from dashboard.jobs.run import PLAIN, runnable
 from dashboard.jobs.words import LANES, short
+from dashboard.parts.button import Button
 from dashboard.parts.figures import Drawing, lead
 from dashboard.parts.jobline import job_line
-from dashboard.parts.look import card, html, section
+from dashboard.parts.look import CHIPS, card, html, section
+from dashboard.parts.number import number
 from dashboard.parts.runbar import RunBar, both_ways
 from dashboard.tabs.compare.lanes import RaceLanes, lane_of
 from dashboard.tabs.compare.table import STYLE, as_csv, heading, sentence, table
@@ -29,7 +32,7 @@ from phrasekit.views.escape import escape
 from phrasekit.views.html import fragment
 
 BUNDLED = 8  # prompts of those that come with the package
-PIN = "pin"
+PIN = "pin"  # before its number, among those who may race
 PROMPTS = {
     "the prompt of Step and Tune": "this",
     "the example prompts": "examples",
@@ -38,7 +41,8 @@ PROMPTS = {
 INTRO = """
 <div class="intro"><h1>Several methods, one text</h1><p>Plain decoding and everyone you choose write the same
 prompts, one iteration at a time in turn, so that each has had the same time at every moment. Whoever is ahead
-is faster; the text must be the same.</p></div>
+is faster; the text must be the same. All of it is done several times: where the passes of two overlap, it is
+too close to tell.</p></div>
 """
 
 
@@ -50,36 +54,32 @@ class CompareTab(pn.viewable.Viewer):
         self.session = session
         self._drawn: tuple[object, ...] = ()
         self._painted: tuple[object, ...] = ()
+        self._known: Race | None = None
         settings = session.settings
         self.who = pmui.MultiChoice(
-            label="Who races against plain decoding", max_items=MOST_COMPARED,
-            sizing_mode="stretch_width", min_width=240, margin=(0, 12, 8, 0),
-        )  # fmt: skip
+            label="Who races against plain decoding", max_items=MOST_COMPARED, margin=(14, 0, 0, 0), **CHIPS
+        )
         self.prompts = pmui.Select(
             label="Prompts",
             options=PROMPTS,
             value=settings.prompts,
             size="small",
             width=240,
-            margin=(0, 12, 8, 0),
+            margin=(14, 12, 0, 0),
         )
-        # the buttons of an IntInput have no names
-        self.tokens = pmui.LiteralInput(
-            label="Tokens each", value=settings.race_tokens, type=int,
-            size="small", width=120, margin=(0, 12, 8, 0),
-        )  # fmt: skip
+        self.tokens = number(settings, "race_tokens", "Tokens each", width=150, margin=(14, 12, 0, 0))
+        self.passes = number(settings, "passes", "Passes", width=120, margin=(14, 12, 0, 0))
         self.schedule = pmui.Select(
             label="Draft and target of parallel methods", options=LANES, value=settings.schedule,
-            size="small", width=260, margin=(0, 12, 8, 0),
+            size="small", width=260, margin=(14, 12, 0, 0),
         )  # fmt: skip
-        self.start = pmui.Button(label="Race", variant="contained", width=110, margin=(0, 8, 0, 0))
-        self.cancel = pmui.Button(
-            label="Cancel", variant="outlined", width=96, margin=(0, 8, 0, 0), disabled=True
-        )
+        self.start = Button(label="Race", variant="contained", width=110, margin=(0, 8, 0, 0))
+        self.cancel = Button(label="Cancel", width=96, margin=(0, 8, 0, 0))
         self.save = pmui.FileDownload(
             callback=self._csv, filename="comparison.csv", label="Download CSV", variant="outlined",
-            disabled=True, width=160, margin=(0, 8, 0, 0),
+            visible=False, width=160, margin=(0, 8, 0, 0),
         )  # fmt: skip
+        self.about = html(padding="4px 0 0")
         self.intro = html(INTRO, padding="8px 0 4px", more=STYLE)
         self.state = html(min_width=220)
         self.lanes = RaceLanes(sizing_mode="stretch_width", margin=0)
@@ -93,7 +93,7 @@ class CompareTab(pn.viewable.Viewer):
         self.twin = html(padding="0 0 8px")
         self.pair = section(
             "Two of them, token by token",
-            "where they cut the same text, and the clock",
+            "where they cut the same text, and the clock of the first pass",
             pn.FlexBox(self.prompt, self.left, self.right, gap="8px", margin=0, sizing_mode="stretch_width"),
             self.sentence,
             self.figure,
@@ -126,9 +126,10 @@ class CompareTab(pn.viewable.Viewer):
             max_new_tokens=min(settings.race_tokens, session.options.new_tokens),
             prompt_tokens=session.options.prompt_tokens,
         )
-        race = Race(entries, plan, tuple(self._texts()), owner=session.owner)
+        race = Race(entries, plan, tuple(self._texts()), owner=session.owner, passes=settings.passes)
         if not session.submit(race):
             return False
+        self._known = race
         session.tick()
         self.show()
         return True
@@ -140,14 +141,21 @@ class CompareTab(pn.viewable.Viewer):
         self.session.tick()
 
     def show(self) -> None:
-        """Where the race is; the lanes while it goes on, the rest when a prompt has ended."""
-        if self.session.settings.tab != "compare":
-            return
+        """Where the race is; the lanes while it goes on, the rest when a prompt has ended.
+
+        Fields and buttons even where nobody looks, as a tab is opened as it was.
+        """
         self._offer()
         race = self.race
+        if race is not self._known:
+            self._known = race
+            self._choose_again(race)
         active = race is not None and race.active
         self.start.label = "Race again" if race is not None and not active else "Race"
-        self.start.disabled, self.cancel.disabled = active, not active
+        self.start.off("A race goes on; cancel it to begin another." if active else "")
+        self.cancel.off("" if active else "No race goes on.")
+        if self.session.settings.tab != "compare":
+            return
         self.state.object = _state(race)
         if race is None:
             self.outcome.visible = self.pair.visible = False
@@ -160,12 +168,7 @@ class CompareTab(pn.viewable.Viewer):
             self.lanes.param.update(
                 lanes=[lane_of(lane) for lane in shown], tokens=race.plan.max_new_tokens, going=active
             )
-            place = rounds.index(shown) + 1 if shown else 0
-            words = (
-                f"prompt {place} of {len(race.prompts)}: {_first_line(race.prompts[place - 1])}"
-                if place
-                else ""
-            )
+            words = _place(race, rounds.index(shown)) if shown else ""
             self.race_note.object = f"<h2>Race</h2><span>{escape(words, keep=90)}</span>"
         done = sum(all(lane.over for lane in lanes) for lanes in rounds)
         ended = (race.number, done, race.status if race.over else "")
@@ -177,7 +180,7 @@ class CompareTab(pn.viewable.Viewer):
         found = results(race)
         known = done > 0 and any(one.prompts for one in found)
         self.outcome.visible = known
-        self.save.disabled = not known
+        self.save.visible = known
         self.pair.visible = race.over and known
         self.intro.object = (
             f'<div class="intro"><h1>{_title(race)}</h1><p role="status">{sentence(found)}</p></div>'
@@ -191,19 +194,30 @@ class CompareTab(pn.viewable.Viewer):
             self._offer_pair(race)
 
     def _offer_pair(self, race: Race) -> None:
-        names = {_label(entry, number): number for number, entry in enumerate(race.entries)}
-        whole = [number for number, lanes in enumerate(race.lanes) if all(lane.over for lane in lanes)]
-        self.prompt.options = {f"prompt {number + 1}": number for number in whole}
-        self.left.options = self.right.options = names
-        self.prompt.value, self.left.value, self.right.value = whole[0], 0, len(race.entries) - 1
+        """Any prompt and any two; what was chosen stays, where it raced again.
+
+        The labels are the values: a field whose value stays the same would not be told of other labels.
+        """
+        names = [_label(entry) for entry in race.entries]
+        whole = sum(all(lane.over for lane in lanes) for lanes in race.lanes[: len(race.prompts)])
+        prompts = [_numbered(number) for number in range(whole)]
+        for field, options, usual in (
+            (self.prompt, prompts, prompts[0]),
+            (self.left, names, names[0]),
+            (self.right, names, names[-1]),
+        ):
+            field.param.update(options=options, value=field.value if field.value in options else usual)
         self._show_pair()
 
     def _show_pair(self) -> None:
         race = self.race
         if race is None or not self.pair.visible or self.session.settings.tab != "compare":
             return
-        lanes = race.lanes[self.prompt.value or 0]
-        sides: list[Lane] = [lanes[self.left.value or 0], lanes[self.right.value or 0]]
+        fields = (self.prompt, self.left, self.right)
+        if any(field.value not in field.options for field in fields):
+            return
+        prompt, *places = (field.options.index(field.value) for field in fields)
+        sides: list[Lane] = [race.lanes[prompt][place] for place in places]
         if any(lane.trace is None or not lane.iterations for lane in sides):
             self.figure.figure, self.twin.object = {}, '<p class="note">One of the two was not run.</p>'
             return
@@ -223,27 +237,22 @@ class CompareTab(pn.viewable.Viewer):
         )
 
     def _entries(self) -> Iterator[Entry]:
-        settings, pins = self.session.settings, self.session.pins
+        settings = self.session.settings
+        pins = {f"{PIN}:{pin.number}": (name, pin) for name, pin in _named(self.session.pins)}
         for value in self.who.value:
-            kind, _, number = value.partition(":")
-            if kind == NOW:
-                knobs = short(settings.method, settings.knobs)
+            if value == NOW:
                 yield Entry(
                     name=f"{settings.method}, as on Tune",
                     method=settings.method,
                     knobs=settings.knobs,
-                    more=knobs,
+                    more=short(settings.method, settings.knobs),
+                    choice=value,
                 )
-            elif kind == PIN and int(number) < len(pins):
-                pin = pins[int(number)]
-                yield Entry(
-                    name=f"{pin.name}, pin {int(number) + 1}",
-                    method=pin.name,
-                    knobs=pin.plan.knobs,
-                    more=pin.knobs,
-                )
+            elif value in pins:
+                name, pin = pins[value]
+                yield Entry(name=name, method=pin.name, knobs=pin.plan.knobs, more=pin.knobs, choice=value)
             elif value in METHODS:
-                yield Entry(name=value, method=value, more=self._tuned(value))
+                yield Entry(name=value, method=value, more=self._tuned(value), choice=value)
 
     def _tuned(self, method: str) -> str:
         """The knobs that the pair brings for a method, short."""
@@ -271,15 +280,23 @@ class CompareTab(pn.viewable.Viewer):
         }
         settings = session.settings
         options[f"as on Tune: {settings.method} {short(settings.method, settings.knobs)}"] = NOW
-        for number, pin in enumerate(session.pins):
-            options[f"pin {number + 1}: {pin.name} {pin.knobs}"] = f"{PIN}:{number}"
+        for name, pin in _named(session.pins):
+            options[f"{name} {pin.knobs}"] = f"{PIN}:{pin.number}"
         if self.who.options == options:
             return
+        self.about.object = about([name for name in options if name in METHODS])
         known = set(options.values())
-        chosen = self.who.value or [name for name in settings.compared.split(",") if name]
+        chosen = self.who.value or _split(settings.compared)
         self.who.param.update(
             options=options, value=[value for value in chosen if value in known][:MOST_COMPARED]
         )
+
+    def _choose_again(self, race: Race | None) -> None:
+        """A page that finds a race of before chooses its pins again, which no link carries."""
+        choices = [entry.choice for entry in race.entries[1:]] if race is not None else []
+        linked = [value for value in choices if not value.startswith(PIN)]
+        if linked == self.who.value and set(choices) <= set(self.who.options.values()):
+            self.who.value = choices
 
     def _chosen(self, event: Any) -> None:
         names = [value for value in event.new if value in METHODS or value == NOW]
@@ -296,7 +313,6 @@ class CompareTab(pn.viewable.Viewer):
     def _connect(self) -> None:
         session, settings = self.session, self.session.settings
         both_ways(settings, "prompts", self.prompts)
-        both_ways(settings, "race_tokens", self.tokens)
         both_ways(settings, "schedule", self.schedule)
         self.who.param.watch(self._chosen, "value")
         self.start.on_click(lambda _: self.begin())
@@ -321,12 +337,15 @@ class CompareTab(pn.viewable.Viewer):
             card(
                 pn.Column(
                     self.who,
-                    pn.FlexBox(self.prompts, self.tokens, self.schedule, **row),
-                    pn.FlexBox(self.start, self.cancel, self.save, gap="8px 0", **row),
+                    self.about,
+                    pn.FlexBox(self.prompts, self.tokens, self.passes, self.schedule, **row),
+                    pn.FlexBox(
+                        self.start, self.cancel, self.save, gap="8px 0", **{**row, "margin": (14, 0, 0, 0)}
+                    ),
                     self.state,
                     margin=0,
                     sizing_mode="stretch_width",
-                    stylesheets=[":host{padding:16px 20px 10px}"],
+                    stylesheets=[":host{padding:4px 20px 10px}"],
                 )
             ),
             card(
@@ -352,17 +371,45 @@ PART = """
 
 
 def _choice(label: str, width: int) -> Any:
-    return pmui.Select(label=label, options={"": 0}, value=0, size="small", width=width, margin=(8, 0))
+    margin = (14, 0, 0, 0)  # room for the label, which stands on the field's upper line
+    return pmui.Select(label=label, options=[""], value="", size="small", width=width, margin=margin)
 
 
-def _label(entry: Entry, number: int) -> str:
-    return " ".join(filter(None, (entry.name, entry.more))) if number else entry.name
+def about(methods: Sequence[str]) -> str:
+    """What the methods are, folded away; a field's own entries have no room for it."""
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(METHODS[name].summary)}</dd>" for name in methods)
+    return f"<details><summary>What the methods do</summary><dl>{rows}</dl></details>"
+
+
+def _named(pins: Sequence[Pinned]) -> Iterator[tuple[str, Pinned]]:
+    """Pins with the numbers that their table gives them."""
+    for place, pin in enumerate(pins, start=1):
+        yield f"{PIN} {place}: {pin.name}", pin
+
+
+def _label(entry: Entry) -> str:
+    return " ".join(filter(None, (entry.name, entry.more)))
+
+
+def _numbered(prompt: int) -> str:
+    return f"prompt {prompt + 1}"
+
+
+def _split(names: str) -> list[str]:
+    return [name for name in names.split(",") if name]
 
 
 def _title(race: Race) -> str:
     numbers = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
     prompts = len(race.prompts)
     return f"{numbers[len(race.entries)]} settings, {prompts} prompt{'' if prompts == 1 else 's'}, one text"
+
+
+def _place(race: Race, round_: int) -> str:
+    """Which prompt, and which pass where there are more."""
+    number, prompt = divmod(round_, len(race.prompts))
+    pass_ = f", pass {number + 1} of {race.passes}" if race.passes > 1 else ""
+    return f"prompt {prompt + 1} of {len(race.prompts)}{pass_}: {_first_line(race.prompts[prompt])}"
 
 
 def _first_line(prompt: str) -> str:
@@ -374,5 +421,7 @@ def _state(race: Race | None) -> str:
         return job_line(None, idle="nothing has raced yet", doing="", kept="", share=0, count="")
     done = sum(all(lane.over for lane in lanes) for lanes in tuple(race.lanes))
     share = min(100, round(100 * race.made / race.planned)) if race.planned else 0
-    count = f"{done} of {counted(len(race.prompts), 'prompt')}"
+    count = f"{done} of {counted(race.passes * len(race.prompts), 'prompt')}"
+    if race.passes > 1:
+        count += f" in {race.passes} passes"
     return job_line(race, idle="", doing="", kept=f"after {count}", share=share, count=count)

@@ -8,7 +8,7 @@ from io import StringIO
 from math import ceil
 from pathlib import Path
 
-from dashboard.jobs.race import Race, Result
+from dashboard.jobs.race import Race, Result, leaders
 from phrasekit import METHODS
 from phrasekit.trace.summary import counted
 from phrasekit.views.escape import escape
@@ -17,7 +17,7 @@ STYLE = (Path(__file__).parent / "compare.css").read_text("utf-8")
 HEAD = (
     '<th scope="col"><b>Method</b></th><th></th>'
     '<th scope="col"><b>Speed against plain decoding</b>'
-    "rings are prompts, the line their middle half{axis}</th>"
+    "rings are prompts, the line is the spread of the passes{axis}</th>"
     '<th scope="col"><b>Where a token\'s time goes</b>plain decoding = 100<span class="swatches">'
     '<span><i class="target"></i>target</span><span><i class="draft"></i>draft</span>'
     '<span><i class="other"></i>other</span></span></th>'
@@ -25,14 +25,24 @@ HEAD = (
     '<th scope="col" class="figure"><b>Draft forwards</b>per token</th>'
     '<th scope="col" class="figure"><b>Same text</b>as plain</th>'
 )
+COLUMNS = (
+    "method",
+    "setting",
+    "pass",
+    "prompt",
+    "ratio to plain",
+    "ratio of the pass",
+    "median of the passes",
+    "same text",
+    "failure",
+)
 
 
 def table(found: Sequence[Result]) -> str:
-    """A row per entry, the fastest marked."""
-    known = [one.ratio for one in found if one.ratio]
-    reach = max(2, ceil(max((ratio for one in found for ratio in one.ratios), default=1)))
-    best = max(known, default=0.0)
-    rows = "".join(_row(one, reach, best=one.ratio == best and best > 1) for one in found)
+    """A row per entry, the fastest marked where that can be told."""
+    reach = max(2, ceil(max((ratio for one in found for ratio in (*one.by_prompt, *one.ratios)), default=1)))
+    best = winner(found)
+    rows = "".join(_row(one, reach, best=one is best) for one in found)
     head = HEAD.format(axis=_axis(reach))
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Result"><table class="race">'
@@ -40,21 +50,18 @@ def table(found: Sequence[Result]) -> str:
     )
 
 
+def winner(found: Sequence[Result]) -> Result | None:
+    """Who is faster than everybody else, plain decoding included, in every pass; None where nobody is."""
+    first, *others = leaders(found) or (None,)
+    return first if first is not None and first.spread and not others and first is not found[0] else None
+
+
 def sentence(found: Sequence[Result]) -> str:
     """What came out, in markup of ours."""
     ran = [one for one in found[1:] if one.ratio is not None]
     if not ran:
         return "Nobody has ended a prompt yet."
-    top = max(ran, key=lambda one: one.ratio or 0.0)
-    ratio, numbers = top.ratio or 0.0, top.metrics
-    if ratio >= 1:
-        told = f"{_name(top)} is <b>{ratio:.2f}× as fast</b> as plain decoding here."
-    else:
-        told = (
-            f"Nobody is faster than plain decoding here; {_name(top)} comes nearest with <b>{ratio:.2f}×</b>."
-        )
-    if numbers is not None and numbers.block_efficiency:
-        told += f" One target forward writes <b>{numbers.block_efficiency:.2f} tokens</b> instead of one."
+    told = _told(found)
     wrong = [one for one in ran if one.same < one.prompts]
     if wrong:
         names = ", ".join(map(_name, wrong))
@@ -62,28 +69,71 @@ def sentence(found: Sequence[Result]) -> str:
     return f"{told} Everyone that ran wrote the same tokens."
 
 
+def _told(found: Sequence[Result]) -> str:
+    """Who is fastest, as far as that can be told."""
+    first, *others = leaders(found)
+    top = max(found[1:], key=lambda one: one.ratio or 0.0)
+    if first is found[0] and not others:
+        return f"Nobody is faster than plain decoding here; {_name(top)} comes nearest with {_ratio(top)}."
+    if first.spread is None:
+        return (
+            f"In the only pass {_name(first)} was fastest, with {_ratio(first)} the speed of plain decoding; "
+            "race more passes to see whether that holds."
+        )
+    if others:
+        names = ", ".join(f"{_name(one)} {_ratio(one)}" for one in (first, *others))
+        return f"Too close to tell who is fastest: the passes of {names} overlap."
+    told = f"{_name(first)} is {_ratio(first)} as fast as plain decoding here, ahead in every pass."
+    numbers = first.metrics
+    if numbers is not None and numbers.block_efficiency:
+        told += f" One target forward writes <b>{numbers.block_efficiency:.2f} tokens</b> instead of one."
+    return told
+
+
+def _ratio(one: Result) -> str:
+    """The speed, and how far its passes differ."""
+    spread = f" ({_range(one)})" if _spreads(one) else ""
+    return f"<b>{one.ratio or 0.0:.2f}×</b>{spread}"
+
+
+def _range(one: Result) -> str:
+    low, high = one.spread or (0.0, 0.0)
+    return f"{low:.2f}–{high:.2f}"
+
+
+def _spreads(one: Result) -> bool:
+    """Whether there is a spread to show; plain decoding against itself has none."""
+    return one.spread is not None and one.spread[0] < one.spread[1]
+
+
 def heading(race: Race) -> str:
     """How it was measured, in words."""
     plan = race.plan
     how = "greedy" if plan.temperature == 0 else f"temperature {plan.temperature:g}, seed {plan.seed}"
     return (
-        f"{counted(len(race.prompts), 'prompt')}, {plan.max_new_tokens} tokens each, {how}; median of the "
-        "prompts, reading the prompt included; a pool carries over from prompt to prompt"
+        f"{counted(len(race.prompts), 'prompt')}, {plan.max_new_tokens} tokens each, {how}; all prompts "
+        f"together, {_passes(race)}, reading the prompt included; a pool carries over from prompt to prompt"
     )
 
 
+def _passes(race: Race) -> str:
+    return "one pass" if race.passes == 1 else f"median of {race.passes} passes"
+
+
 def as_csv(found: Sequence[Result]) -> str:
-    """The numbers, a row per entry and prompt."""
+    """The numbers, a row per entry, pass and prompt."""
     text = StringIO()
     sheet = csv.writer(text)
-    sheet.writerow(("method", "setting", "prompt", "ratio to plain", "median ratio", "same text", "failure"))
+    sheet.writerow(COLUMNS)
     for one in found:
         base = (one.entry.method, one.entry.more)
         same = f"{one.same} of {one.prompts}"
-        for number, ratio in enumerate(one.ratios, start=1):
-            sheet.writerow((*base, number, f"{ratio:.4f}", f"{one.ratio or 0:.4f}", same, ""))
+        for round_, (ratios, whole) in enumerate(zip(one.each, one.ratios, strict=True), start=1):
+            for number, ratio in enumerate(ratios, start=1):
+                numbers = (f"{value:.4f}" for value in (ratio, whole, one.ratio or 0.0))
+                sheet.writerow((*base, round_, number, *numbers, same, ""))
         if not one.ratios:
-            sheet.writerow((*base, "", "", "", "", one.failure))
+            sheet.writerow((*base, *[""] * (len(COLUMNS) - 3), one.failure))
     return text.getvalue()
 
 
@@ -105,7 +155,8 @@ def _numbers(one: Result, reach: int) -> Iterator[str]:
         return
     numbers = one.metrics
     each = numbers.draft_forwards / numbers.emitted if numbers.emitted and numbers.draft_forwards else None
-    yield f'<td class="x">{one.ratio:.2f}×</td>'
+    spread = f"<small>{_range(one)}</small>" if _spreads(one) else ""
+    yield f'<td class="x">{one.ratio:.2f}×{spread}</td>'
     yield f'<td class="wide">{_speed(one, reach)}</td>'
     yield f'<td class="wide">{_time(one)}</td>'
     yield _figure("tokens per target forward", f"{numbers.block_efficiency or 0:.2f}")
@@ -130,16 +181,19 @@ def _speed(one: Result, reach: int) -> str:
         f'<i class="rule{" one" if at == 1 else ""}" style="left:{100 * at / reach:.2f}%"></i>'
         for at in range(reach + 1)
     )
-    dots, half, words = "", "", ""
-    if one.middle is not None and any(abs(value - 1) > 1e-9 for value in one.ratios):
-        low, high = one.middle
-        words = f", middle half {low:.2f} to {high:.2f}"
+    dots, span, words = "", "", ""
+    if _spreads(one):
+        low, high = one.spread or (0.0, 0.0)
+        words = f", passes from {low:.2f} to {high:.2f}"
         place = f"left:{100 * low / reach:.2f}%;width:{100 * (high - low) / reach:.2f}%"
-        half = f'<i class="half" style="{place}"></i>'
-        dots = "".join(f'<i class="dot" style="left:{100 * value / reach:.2f}%"></i>' for value in one.ratios)
+        span = f'<i class="span" style="{place}"></i>'
+    if len(one.by_prompt) > 1 and any(value != 1 for value in one.by_prompt):
+        dots = "".join(
+            f'<i class="dot" style="left:{100 * value / reach:.2f}%"></i>' for value in one.by_prompt
+        )
     bar = f'<i class="bar" style="width:{100 * ratio / reach:.2f}%"></i>'
     return (
-        f'<div class="speed" role="img" aria-label="{ratio:.2f} times{words}">{rules}{bar}{half}{dots}</div>'
+        f'<div class="speed" role="img" aria-label="{ratio:.2f} times{words}">{rules}{bar}{span}{dots}</div>'
     )
 
 
