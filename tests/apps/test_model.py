@@ -78,3 +78,31 @@ def test_a_bar_shows_what_was_counted(slow, now, words, share):
     assert words in tab.state.object
     assert f'aria-valuenow="{share}"' in tab.state.object
     assert f" of {escape(now.name)}<div" in tab.state.object
+
+
+def offering(hub, **link):
+    options = Options(models=("org/one", "org/two"))
+    return tab_of(Session(hub, options, Settings(tab="model", **link)))
+
+
+def test_the_embedded_pair_has_its_own_draft(hub):
+    tab = offering(hub)
+    assert tab.draft.disabled
+    assert list(tab.draft.options) == ["its own", "org/one", "org/two"]
+    tab.target.value = "org/one"
+    assert not tab.draft.disabled
+    assert list(tab.draft.options) == ["none", "org/one", "org/two"]
+    tab.draft.value = "org/two"
+    assert tab.session.settings.spec.draft == "org/two"
+    tab.target.value = ""
+    assert tab.session.settings.draft == ""
+
+
+def test_what_a_link_chooses_and_is_not_here_is_shown_and_refused(hub):
+    tab = offering(hub, target="org/other", device="cuda:7", dtype="float64")
+    assert (tab.target.value, tab.device.value, tab.dtype.value) == ("org/other", "cuda:7", "float64")
+    assert "one that this server offers" in tab.estimate.object
+    assert tab.load.disabled
+    assert "one that this server offers" in tab.load.why
+    tab.target.value = "org/one"
+    assert not tab.load.disabled

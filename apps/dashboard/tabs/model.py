@@ -19,7 +19,7 @@ from phrasekit.lm.progress import DOWNLOAD, PROBE, TOKENIZER, WAIT, WEIGHTS, Loa
 from phrasekit.views.escape import escape
 
 EMBEDDED = "the embedded pair"
-NO_DRAFT = "none"
+NO_DRAFT, OWN_DRAFT = "none", "its own"
 DTYPES = {
     "float32 on a CPU, else as stored": "",
     "float32": "float32",
@@ -34,27 +34,11 @@ class ModelTab(pn.viewable.Viewer):
     def __init__(self, session: Session, bar: RunBar, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        options, settings = session.options, session.settings
-        offered = list(options.offered)
-        if options.any_model:
-            self.target: Any = pmui.AutocompleteInput(
-                label="Target: a name on the Hub, or empty for the embedded pair",
-                options=offered,
-                restrict=False,
-                **FIELD,
-            )
-            self.draft: Any = pmui.AutocompleteInput(
-                label="Draft: a name on the Hub, or empty for none", options=offered, restrict=False, **FIELD
-            )
-        else:
-            self.target = pmui.Select(
-                label="Target", options={EMBEDDED: "", **{name: name for name in offered}}, **FIELD
-            )
-            self.draft = pmui.Select(
-                label="Draft", options={NO_DRAFT: "", **{name: name for name in offered}}, **FIELD
-            )
-        self.device = pmui.Select(label="Device", options=devices(), **FIELD)
-        self.dtype = pmui.Select(label="Dtype", options=DTYPES, **FIELD)
+        self._refused = ""  # why this server does not load what was chosen
+        settings = session.settings
+        self.target, self.draft = self._models()
+        self.device = pmui.Select(label="Device", options=_with(devices(), settings.device), **FIELD)
+        self.dtype = pmui.Select(label="Dtype", options=_named(DTYPES, settings.dtype), **FIELD)
         self.load = Button(label="Load", variant="contained", width=110, margin=(4, 0, 8, 0))
         self.load.on_click(lambda _: self._load())
         self.estimate = html(padding="4px 0 12px")
@@ -68,6 +52,8 @@ class ModelTab(pn.viewable.Viewer):
             widget.value = getattr(settings, name)
             both_ways(settings, name, widget)
         settings.param.watch(lambda *_: self._estimate(), ["target", "draft", "device", "dtype"])
+        settings.param.watch(self._settle, "target")
+        self._settle()
         self.layout = pn.FlexBox(
             card(
                 html("<h2>Pair</h2>", padding="14px 20px 6px"),
@@ -109,7 +95,7 @@ class ModelTab(pn.viewable.Viewer):
         """What is loaded."""
         place = self.session.place
         status = place.status if place is not None else ""
-        self.load.off(OFF.get(status, ""))
+        self.load.off(OFF.get(status, self._refused))
         self.load.label = "Loaded" if status == "ready" else "Load"
         markup = "".join(_state(place))
         if self.state.object != markup:
@@ -120,11 +106,39 @@ class ModelTab(pn.viewable.Viewer):
         self.session.tick()
         self.show()
 
+    def _models(self) -> tuple[Any, Any]:
+        """Fields for target and draft: of what is offered, or with room for any name."""
+        options, settings = self.session.options, self.session.settings
+        offered = list(options.offered)
+        if options.any_model:
+            free = {"options": offered, "restrict": False, **FIELD}
+            return (
+                pmui.AutocompleteInput(label="Target: a name on the Hub; empty is the embedded pair", **free),
+                pmui.AutocompleteInput(label="Draft: a name on the Hub; empty is none", **free),
+            )
+        names = {name: name for name in offered}
+        return (
+            pmui.Select(label="Target", options=_named({EMBEDDED: "", **names}, settings.target), **FIELD),
+            pmui.Select(label="Draft", options=_named({NO_DRAFT: "", **names}, settings.draft), **FIELD),
+        )
+
+    def _settle(self, *_: Any) -> None:
+        """The embedded pair brings its own draft."""
+        own = not self.session.settings.target
+        self.draft.disabled = own
+        if own:
+            self.session.settings.draft = ""
+        if not self.session.options.any_model:
+            names = [name for name in self.draft.options if name not in (OWN_DRAFT, NO_DRAFT)]
+            none = {OWN_DRAFT if own else NO_DRAFT: ""}
+            self.draft.options = {**none, **{name: name for name in names}}
+
     def _estimate(self) -> None:
-        settings = self.session.settings
+        settings, self._refused = self.session.settings, ""
         try:
             self.session.options.check(settings.spec)
         except ValueError as error:
+            self._refused = str(error)
             self.estimate.object = f'<p class="note" role="alert">{escape(error)}</p>'
             self.show()
             return
@@ -160,6 +174,15 @@ STYLE = """
 .steps .progress{max-width:420px;margin:4px 0 0}
 """
 FIELD: dict[str, Any] = {"size": "small", "sizing_mode": "stretch_width", "margin": (8, 0)}
+
+
+def _with(known: list[str], chosen: str) -> list[str]:
+    """A link may choose what is not here; it is shown, and refused when it is loaded."""
+    return known if chosen in known else [*known, chosen]
+
+
+def _named(known: dict[str, str], chosen: str) -> dict[str, str]:
+    return known if chosen in known.values() else {**known, chosen: chosen}
 
 
 def devices() -> list[str]:
