@@ -40,8 +40,13 @@ class Visitor:
         self.page.set_default_timeout(WAIT)
         self.errors, self.requests = [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.context.on("request", lambda request: self.requests.append(request.url))  # of popups too
+        self.context.on("console", self._hear)  # what a page was refused, also before it was a request
         self.address = address
+
+    def _hear(self, message):
+        if message.type == "error" and "Failed to load resource" in message.text:
+            self.errors.append(f"{message.text} {message.location['url']}")
 
     def open(self, **settings):
         self.page.goto(self.address + Settings(**{**RUN, **settings}).query())
@@ -60,7 +65,7 @@ class Visitor:
 
     def close(self):
         self.context.close()
-        assert not self.errors
+        assert not self.errors, self.errors
         outside = [url for url in self.requests if not url.startswith((self.address, "data:", "blob:"))]
         assert not outside, outside
 
@@ -94,12 +99,16 @@ def test_first_visit_tour_and_every_tab(visit):
     for number, title in enumerate(steps, start=2):
         here.button("Next").click()
         here.says(f"{number} of 5: {title}")
-        tab = here.page.get_by_role("tab", selected=True).inner_text()
-        assert tab == ("Step", "Tune", "Search", "Model")[number - 2]
+        tab = ("Step", "Tune", "Search", "Model")[number - 2]
+        here.page.get_by_role("tab", name=tab, selected=True).wait_for()
+    here.says("probe of the target")
+    here.button("Back").click()
+    here.says("4 of 5: The fastest setting")
+    here.button("Next").click()
     here.button("Done").click()
     here.page.get_by_text("5 of 5").first.wait_for(state="hidden")
     assert here.page.evaluate("localStorage.getItem('phrasekit-tour')") == "seen"
-    here.says("probe of the target")
+    here.page.get_by_role("tab", name="Step", selected=True).wait_for()  # where it began
     for tab in here.page.get_by_role("tab").all():
         tab.click()
     here.page.get_by_role("tab", name="Theory").click()
@@ -116,6 +125,31 @@ def test_escape_leaves_the_tour_for_good(visit):
     here.open()
     here.page.wait_for_timeout(300)
     assert not here.page.get_by_text("1 of 5").is_visible()
+
+
+FOCUSED = "{ let at = document.activeElement; while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement; at.textContent }"
+
+
+def test_the_tour_keeps_the_keyboard_and_gives_it_back(visit):
+    here = visit().open(tab="compare")
+    here.button("Tour").focus()
+    here.page.keyboard.press("Enter")
+    here.says("1 of 5: A prompt")
+    assert here.page.get_by_role("dialog", name="1 of 5: A prompt").is_visible()
+    stops = []
+    for key in ("Tab", "Tab", "Shift+Tab"):
+        stops.append(here.page.evaluate(FOCUSED))
+        here.page.keyboard.press(key)
+    assert stops == ["Next", "Close the tour", "Next"]
+    assert here.page.evaluate(FOCUSED) == "Close the tour"
+    here.page.keyboard.press("Shift+Tab")
+    here.page.keyboard.press("Enter")
+    here.says("2 of 5: One iteration")
+    assert here.page.evaluate(FOCUSED) == "Next"
+    here.page.keyboard.press("Escape")
+    here.page.get_by_text("2 of 5").wait_for(state="hidden")
+    assert here.page.evaluate(FOCUSED) == "Tour"
+    here.page.get_by_role("tab", name="Compare", selected=True).wait_for()
 
 
 def test_a_phone_reaches_every_button_of_the_header(visit):
@@ -146,6 +180,38 @@ def test_run_steer_prove_and_cancel(visit):
     here.says(re.compile("Output unchanged: identical to plain decoding"))
     here.button("Export").click()
     here.says("pk.Knobs(gamma=3")
+
+
+def test_the_name_of_plain_decoding_stands_clear_and_the_whole_run_is_told(visit):
+    here = visit().open(tab="tune", pace="full speed")
+    here.button("Run").click()
+    here.says("the token limit was reached")
+    here.page.locator(".lanes .note", has_text=re.compile(r"^last 4; [\d.]+ over the run$")).wait_for()
+    here.button("Prove it").click()
+    name = here.page.locator(".lanes .halo", has_text="plain decoding")
+    name.wait_for()
+    box, rule = name.bounding_box(), here.page.locator(".lanes .dashes").first.bounding_box()
+    assert box["y"] + box["height"] <= rule["y"]
+    here.page.locator(".pk-legend", has_text="target's own").wait_for()
+
+
+def test_a_phone_moves_knobs_above_the_charts(visit):
+    here = visit().open(tab="tune", tokens=400, pace="2 iterations a second")
+    here.page.set_viewport_size({"width": 420, "height": 900})
+    here.button("Run").click()
+    here.lanes().wait_for()
+    slider = here.page.get_by_role("slider", name="draft length")
+    assert slider.count() == 0
+    here.button("Move a knob").focus()
+    here.page.keyboard.press("Enter")
+    slider.wait_for()
+    assert slider.bounding_box()["y"] < here.lanes().bounding_box()["y"]
+    slider.focus()
+    here.page.keyboard.press("ArrowRight")
+    here.page.locator(".lanes .flagtext:not(.waits)", has_text="γ 3").wait_for()
+    here.button("Fold the knobs").click()
+    slider.wait_for(state="hidden")
+    here.button("Cancel").click()
 
 
 def test_a_link_brings_the_whole_state(visit):

@@ -11,6 +11,7 @@ import panel_material_ui as pmui
 
 from dashboard.jobs.run import SYMBOLS, runnable
 from dashboard.jobs.words import KNOBS, LANES
+from dashboard.parts.button import Button
 from dashboard.parts.look import card, ends, html, live
 from dashboard.parts.runbar import both_ways
 from dashboard.visitor.session import Session
@@ -45,9 +46,7 @@ class KnobRail(pn.viewable.Viewer):
         )
         self.summary = html(padding="0 20px 4px")
         self.search = pmui.Button(label="Search finds the fastest setting for you", **LINK)
-        self.back = pmui.Button(
-            label="Back to the pair's settings", variant="outlined", size="small", **BLOCK
-        )
+        self.back = Button(label="Back to the pair's settings", **BLOCK)
         self.told = live()
         self.open = pmui.Button(label=OPEN, variant="outlined", size="small", margin=0)
         self.lanes = pmui.Select(
@@ -160,7 +159,8 @@ class KnobRail(pn.viewable.Viewer):
             if slider.marks != ticks:
                 slider.marks = ticks
         knobs = self.session.settings.knobs
-        self.back.disabled = all(knobs[name] == value for name, value in usual.items())
+        moved = any(knobs[name] != value for name, value in usual.items())
+        self.back.off("" if moved else "The knobs stand where the pair has them.")
 
     def _fold(self, _: Any) -> None:
         """Open the sliders on a narrow page, or fold them away; a wide one always shows them."""

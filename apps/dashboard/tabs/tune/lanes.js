@@ -161,8 +161,8 @@ class Chart {
     if (last !== null && !spec.stack) drawn.push(s("circle", { cx: this.x(rows.length - 1), cy: y(last), r: 4, fill: hue, stroke: "var(--surface)", "stroke-width": 1.5 }))
     if (ruled && at === 0) {
       const told = `plain decoding ${round(ruled)}`
-      const end = this.free(means.map((value) => (value === null ? null : y(value))), y(ruled) - 11, told.length * 6)
-      drawn.push(s("text", { class: "axis halo", x: end, y: y(ruled) - 7, "text-anchor": "end" }, told))
+      const end = this.free(means.map((value) => (value === null ? null : y(value))), y(ruled) - 12, told.length * 6)
+      drawn.push(s("text", { class: "axis halo", x: end, y: y(ruled) - 8, "text-anchor": "end" }, told))
     }
     const value = spec.shown(last)
     const whole = at === 0 && !this.model.going ? `${spec.shown(spec.of(rows))} over the run` : ""
