@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import panel_material_ui as pmui
 
 from dashboard.jobs import studies
 from dashboard.jobs.run import PLAIN, SYMBOLS, runnable
-from dashboard.jobs.search import GRID, Wish
+from dashboard.jobs.search import GRID, SearchRun, Wish
 from dashboard.jobs.words import KNOBS
+from dashboard.parts.look import CHIPS
 from dashboard.parts.runbar import both_ways
 from dashboard.visitor.session import Session
 from dashboard.visitor.state import GRIDS, MOST_PASTED, MOST_SEARCHED, NO_STUDY, Settings
+from phrasekit.methods import METHODS
 from phrasekit.tune import bundled
 from phrasekit.tune.axes import check_axes, uses
 from phrasekit.tune.tuning import Options
@@ -26,7 +29,7 @@ SOME = 8
 STUDIES = {"a new study": "", "no study: nothing is kept": NO_STUDY}
 STRATEGIES = {"Algorithm 1: γ, then W, then β": "algorithm1", "Grid: every combination": GRID}
 RULE = "---"  # between pasted prompts
-MARGIN = (0, 12, 8, 0)
+MARGIN = (14, 12, 0, 0)  # room for the label, which stands on the field's upper line
 
 
 class SearchFields(pn.viewable.Viewer):
@@ -69,7 +72,7 @@ class SearchFields(pn.viewable.Viewer):
             max_length=MOST_PASTED * session.options.prompt_characters,
             size="small",
             sizing_mode="stretch_width",
-            margin=MARGIN,
+            margin=(14, 0, 0, 0),
             sx={"& textarea": {"fontFamily": "var(--mono)", "fontSize": "12px", "lineHeight": "18px"}},
         )
         self.layout = pn.Column(
@@ -95,8 +98,11 @@ class SearchFields(pn.viewable.Viewer):
         self.list_studies()
         self._settle()
 
-    def wish(self) -> Wish:
+    def wish(self, last: SearchRun | None = None) -> Wish:
         """What the fields ask for; a new study gets its name and is the one that is chosen from here on.
+
+        Args:
+            last: the search before; what cannot be compared with it gets a study of its own.
 
         Raises:
             ValueError: something that cannot be searched, in words for the visitor.
@@ -109,7 +115,7 @@ class SearchFields(pn.viewable.Viewer):
         for method in methods:
             own = {name: values for name, values in axes.items() if uses(method, name)}
             check_axes(method, own, usual=settings.strategy != GRID)
-        return Wish(
+        wish = Wish(
             methods=methods,
             strategy=settings.strategy,
             axes=axes,
@@ -118,20 +124,22 @@ class SearchFields(pn.viewable.Viewer):
             options=Options(
                 max_new_tokens=min(settings.search_tokens, caps.new_tokens),
                 repeats=settings.repeats,
+                final_repeats=max(Options().final_repeats, settings.repeats),
                 budget=float(settings.budget) if settings.budget else None,
                 schedule=settings.schedule,
             ),
-            study=self._file(methods),
         )
+        return replace(wish, study=self._file(wish, last))
 
     def offer(self) -> None:
         """Offer the methods of the pair that have something to search."""
         place = self.session.place
         pair = place.pair if place is not None else None
-        options = [name for name in runnable(pair) if name != PLAIN and _searchable(name)]
+        names = [name for name in runnable(pair) if name != PLAIN and _searchable(name)]
+        options = {_described(name): name for name in names}
         if self.methods.options != options:
             chosen = self.methods.value or _split(self.session.settings.searched)
-            self.methods.param.update(options=options, value=[name for name in chosen if name in options])
+            self.methods.param.update(options=options, value=[name for name in chosen if name in names])
 
     def list_studies(self) -> None:
         """Offer the studies that are here; a chosen one that is not gives way to a new one."""
@@ -175,15 +183,22 @@ class SearchFields(pn.viewable.Viewer):
             )
         yield from texts
 
-    def _file(self, methods: tuple[str, ...]) -> Path | None:
+    def _file(self, wish: Wish, last: SearchRun | None) -> Path | None:
         settings = self.session.settings
         if settings.study == NO_STUDY:
             return None
-        if not settings.study:
-            name = studies.fresh("-".join(methods))
+        if not settings.study or self._is_of_another(settings.study, wish, last):
+            name = studies.fresh("-".join(wish.methods))
             self.study.options = {**self.study.options, name: name}
             settings.study = name
         return studies.path_of(settings.study)
+
+    def _is_of_another(self, study: str, wish: Wish, last: SearchRun | None) -> bool:
+        """Whether the study that the last search went into holds nothing for this one."""
+        if last is None or last.wish.study is None or last.wish.study.stem != study:
+            return False
+        elsewhere = last.place is not None and last.place.spec != self.session.settings.spec
+        return elsewhere or not last.wish.compares(wish)
 
     def _settle(self, *_: Any) -> None:
         """Show the fields that count."""
@@ -212,7 +227,7 @@ class SearchFields(pn.viewable.Viewer):
 
 
 def _several(label: str, **params: Any) -> Any:
-    return pmui.MultiChoice(label=label, sizing_mode="stretch_width", min_width=240, margin=MARGIN, **params)
+    return pmui.MultiChoice(label=label, margin=(14, 0, 0, 0), **CHIPS, **params)
 
 
 def _choice(label: str, options: dict[str, str], value: str, width: int) -> Any:
@@ -250,6 +265,12 @@ def _split(names: str) -> list[str]:
 
 def _knob(name: str) -> str:
     return f"{SYMBOLS[name]} {KNOBS[name][0]}"
+
+
+def _described(method: str) -> str:
+    """A method and what it is; an ablation is named after its whole already."""
+    whole = f"{method.split('-')[0]}: "
+    return f"{method}: {METHODS[method].summary.removeprefix(whole)}"
 
 
 def _searchable(method: str) -> bool:

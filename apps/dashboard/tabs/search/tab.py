@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import panel as pn
-import panel_material_ui as pmui
 
+from dashboard.jobs.run import PLAIN
 from dashboard.jobs.search import SearchRun
 from dashboard.parts.apply import Apply
+from dashboard.parts.button import Button
 from dashboard.parts.jobline import job_line
 from dashboard.parts.look import card, html, section
 from dashboard.parts.runbar import RunBar
@@ -17,6 +18,7 @@ from dashboard.tabs.search.table import STYLE, best_chart, heat_maps, held_out_t
 from dashboard.visitor.session import Session
 from phrasekit.trace.summary import counted
 from phrasekit.tune import Setting
+from phrasekit.tune.verdict import OPEN, SPECULATE, STAY
 from phrasekit.views.escape import escape
 
 INTRO = """
@@ -24,6 +26,13 @@ INTRO = """
 decoding, in turns. Half of the prompts choose the setting; the verdict is measured on the other half. A trial
 whose text differs from plain decoding's fails and is shown.</p></div>
 """
+
+LABELS = {  # of what gives the setting to Tune, and of what shows it as code
+    SPECULATE: ("Apply to Tune", "Show as code"),
+    STAY: ("Apply plain decoding to Tune", "Show plain decoding as code"),
+    OPEN: ("Apply best trial to Tune", "Show best trial as code"),
+}
+SIGNS = {SPECULATE: "✓", STAY: "–", OPEN: "?"}
 
 
 class SearchTab(pn.viewable.Viewer):
@@ -34,13 +43,9 @@ class SearchTab(pn.viewable.Viewer):
         self.session = session
         self._drawn: tuple[object, ...] = ()
         self.fields = SearchFields(session)
-        self.start = pmui.Button(label="Search", variant="contained", width=120, margin=(0, 8, 0, 0))
-        self.cancel = pmui.Button(
-            label="Cancel", variant="outlined", width=96, margin=(0, 8, 0, 0), disabled=True
-        )
-        self.use = pmui.Button(
-            label="Apply to Tune", variant="outlined", width=130, margin=(0, 8, 0, 0), disabled=True
-        )
+        self.start = Button(label="Search", variant="contained", width=120, margin=(0, 8, 0, 0))
+        self.cancel = Button(label="Cancel", width=96, margin=(0, 8, 0, 0))
+        self.use = Button(label="Apply to Tune", width=130, margin=(0, 8, 0, 0))
         self.apply = Apply(session, setting=self.setting)
         self.apply.button.label, self.apply.button.visible = "Show as code", False
         self.apply.button.width, self.apply.button.margin = 130, (0, 8, 0, 0)
@@ -72,7 +77,7 @@ class SearchTab(pn.viewable.Viewer):
         """Search; whether it was accepted."""
         session = self.session
         try:
-            wish = self.fields.wish()
+            wish = self.fields.wish(self.run)
         except ValueError as error:
             session.notice = str(error)
             return False
@@ -93,19 +98,20 @@ class SearchTab(pn.viewable.Viewer):
         self.session.tick()
 
     def setting(self) -> Setting:
-        """What was found: the verdict's setting, or the best trial's where the search ended before one.
+        """What the verdict says, or the best trial's setting where nothing is decided.
 
         Raises:
             ValueError: nothing was found yet.
         """
         run = self.run
-        found = None if run is None else run.verdict or run.best
-        if run is None or run.place is None or found is None:
+        stays = run is not None and _outcome(run) == STAY
+        best = None if run is None else run.verdict if _outcome(run) == SPECULATE else run.best
+        if run is None or run.place is None or not (stays or best):
             raise ValueError("a search must have ended a trial before it can be applied; wait for one")
         spec = run.place.spec  # the pair that was searched on, whichever is chosen by now
         return Setting(
-            method=found.method,
-            knobs=found.knobs,
+            method=PLAIN if stays or best is None else best.method,
+            knobs={} if stays or best is None else best.knobs,
             target=spec.target or None,
             draft=spec.draft or None,
             device=spec.device,
@@ -114,32 +120,28 @@ class SearchTab(pn.viewable.Viewer):
         )
 
     def put(self) -> None:
-        """Give the setting to Tune, and show it in every form."""
+        """Give the setting to Tune; plain decoding has no knobs, so those there stay."""
         found, settings = self.setting(), self.session.settings
         settings.method = found.method
-        settings.take_knobs(found.knobs)
+        if found.method != PLAIN:
+            settings.take_knobs(found.knobs)
         self.told.object = (
             '<p class="note" role="status">Tune has this setting now; press Run there to see it work.</p>'
         )
-        self.apply.show()
 
     def show(self) -> None:
-        """Where the search is."""
+        """Where the search is; fields and buttons even where nobody looks, as a tab is opened as it was."""
+        run = self.run
+        self.fields.offer()
+        self._switch(run)
         if self.session.settings.tab != "search":
             return
-        self.fields.offer()
-        run = self.run
-        active = run is not None and run.active
-        self.start.label = "Search again" if run is not None and not active else "Search"
-        self.start.disabled, self.cancel.disabled = active, not active
         self.state.object = _state(run)
         self.body.visible = run is not None and bool(run.trials or run.progress)
         if run is None or (run.number, run.version, run.status) == self._drawn:
             return
         ended = run.over and not (self._drawn and self._drawn[2] == run.status)
         self._drawn = (run.number, run.version, run.status)
-        ready = run.over and (run.verdict is not None or run.best is not None)
-        self.use.disabled, self.apply.button.visible = not ready, ready
         self.trials.object = trials_table(run)
         self.chart.object = best_chart(run.trials)
         self.maps.object = heat_maps(run.trials)
@@ -150,6 +152,23 @@ class SearchTab(pn.viewable.Viewer):
             self.held.object = held_out_table(run.held_out) if run.held_out else ""
         if ended:
             self.fields.list_studies()
+
+    def _switch(self, run: SearchRun | None) -> None:
+        """Buttons on and off."""
+        active = run is not None and run.active
+        outcome = OPEN if run is None else _outcome(run)
+        found = run is not None and run.over and (outcome == STAY or run.best is not None)
+        self.start.label = "Search again" if run is not None and not active else "Search"
+        self.start.off("A search goes on; cancel it to begin another." if active else "")
+        self.cancel.off("" if active else "No search goes on.")
+        waits = (
+            "The search goes on; cancel it to apply its best trial." if active else "No trial is over yet."
+        )
+        self.use.off("" if found else waits)
+        self.apply.button.visible = found
+        labels = LABELS[outcome] if found else LABELS[SPECULATE]
+        for button, label in zip((self.use, self.apply.button), labels, strict=True):
+            button.param.update(label=label, width=44 + 8 * len(label))
 
     def _connect(self) -> None:
         session, settings = self.session, self.session.settings
@@ -174,13 +193,17 @@ class SearchTab(pn.viewable.Viewer):
                 pn.Column(
                     self.fields.layout,
                     pn.FlexBox(
-                        *buttons, gap="8px 0", margin=0, sizing_mode="stretch_width", align_items="center"
+                        *buttons,
+                        gap="8px 0",
+                        margin=(14, 0, 0, 0),
+                        sizing_mode="stretch_width",
+                        align_items="center",
                     ),
                     self.told,
                     self.state,
                     margin=0,
                     sizing_mode="stretch_width",
-                    stylesheets=[":host{padding:16px 20px 10px}"],
+                    stylesheets=[":host{padding:4px 20px 10px}"],
                 )
             ),
             self.body,
@@ -195,11 +218,11 @@ class SearchTab(pn.viewable.Viewer):
 
 def _verdict(run: SearchRun) -> str:
     if run.verdict is not None:
-        sign, cls = ("✓", "") if run.verdict.speculate else ("–", "no")
+        sign, cls = SIGNS[run.verdict.outcome], "" if run.verdict.speculate else "no"
         told = run.verdict.sentence
     else:
-        sign, cls = "–", "no"
-        told = "The search ended before the held-out prompts; the best trial so far is marked below."
+        sign, cls = SIGNS[OPEN], "no"
+        told = "Nothing is decided: the search ended before the held-out prompts; the best trial is marked."
     disc = f'<i class="{cls}" aria-hidden="true">{sign}</i>'
     return f'<div class="banner">{disc}<p class="verdict" role="status">{escape(told)}</p></div>'
 
@@ -210,4 +233,25 @@ def _state(run: SearchRun | None) -> str:
     doing, share = status(run)
     best = f"; best so far {run.best.score or 0:.2f}×" if run.best is not None else ""
     done = counted(len(run.trials), "trial")
-    return job_line(run, idle="", doing=f"{doing}{best}", kept=f"after {done}", share=share, count=done)
+    kept = f"; goes on from {counted(run.kept, 'trial')} of before" if run.kept else ""
+    return job_line(
+        run,
+        idle="",
+        doing=f"{doing}{best}{kept}",
+        kept=f"after {done}{kept}",
+        share=share,
+        count=done,
+        done=_done(run),
+    )
+
+
+def _done(run: SearchRun) -> str:
+    """What was left out and what was there already."""
+    ending = run.verdict.ending if run.verdict is not None else None
+    cut = f"{ending.tried} of about {ending.planned} trials, see the verdict" if ending else ""
+    kept = f"{counted(run.kept, 'trial')} from before" if run.kept else ""
+    return "; ".join(filter(None, (cut, kept)))
+
+
+def _outcome(run: SearchRun) -> str:
+    return run.verdict.outcome if run.verdict is not None else OPEN
