@@ -216,6 +216,8 @@ def _config(theme: Theme, mode: str) -> dict[str, Any]:
                 }
             },
             "MuiPaper": {"styleOverrides": {"root": bare}},
+            # a menu lies over fields of its own colour
+            "MuiMenu": {"styleOverrides": {"paper": {"border": f"1px solid {theme.edge}"}}},
             # where tabs do not fit, an arrow at the end says that there are more; a phone has them too
             "MuiTabs": {
                 "defaultProps": {"allowScrollButtonsMobile": True},

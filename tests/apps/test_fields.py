@@ -1,4 +1,4 @@
-"""What goes to the clipboard, where the browser lets it and where it does not; dialogs close again."""
+"""Dialogs, fields, and what goes to the clipboard, where the browser lets it and where it does not."""
 
 from __future__ import annotations
 
@@ -122,6 +122,45 @@ def test_the_files_have_the_colours_of_the_page(visit):
     assert not page.get_by_text("wrong.jsonl").is_visible()
     button(page, "close").click()
     page.get_by_text("Open a trace (.jsonl)").wait_for(state="hidden")
+
+
+def test_a_number_that_does_not_fit_says_what_becomes_of_it(visit):
+    page = visit()
+    field = page.get_by_label("Tokens at most, 1–512")
+    for given, kept, told in (
+        ("1500", "512", "512 is the most"),
+        ("0", "1", "1 is the least"),
+        ("abc", "1", "'abc' is no whole number"),
+    ):
+        field.fill(given)
+        field.press("Enter")
+        page.get_by_text(told).wait_for()
+        assert field.input_value() == kept
+        assert field.get_attribute("aria-invalid") == "true"
+    field.fill("40")
+    field.press("Enter")
+    page.wait_for_function("location.search.includes('tokens=40')")
+    page.get_by_text("'abc' is no whole number").wait_for(state="detached")
+    assert field.get_attribute("aria-invalid") == "false"
+
+
+def test_fields_below_a_race_show_what_they_are_of(visit):
+    page = visit(tab="compare", compared="speculative", prompts="this", race_tokens=4, passes=1)
+    button(page, "Race").click()
+    page.get_by_text("Two of them, token by token").wait_for()
+    for name, shown in (("Prompt", "prompt 1"), ("One", "Plain decoding"), ("The other", "speculative γ")):
+        field = page.get_by_role("combobox", name=name, exact=True)
+        field.filter(has_text=shown).wait_for()
+        label = page.locator(".MuiFormControl-root", has=field).locator("label")
+        assert label.evaluate("one => one.classList.contains('MuiInputLabel-shrink')")
+
+
+def test_a_menu_has_an_edge(visit):
+    page = visit(tab="compare")
+    page.get_by_role("combobox").filter(has_text="the example prompts").click()
+    menu = page.locator(".MuiMenu-paper:visible")
+    assert menu.evaluate("one => getComputedStyle(one).borderTopWidth") == "1px"
+    page.keyboard.press("Escape")
 
 
 def test_forms_bring_no_last_line_break(visitor):
