@@ -127,11 +127,15 @@ def test_escape_leaves_the_tour_for_good(visit):
     assert not here.page.get_by_text("1 of 5").is_visible()
 
 
-FOCUSED = "{ let at = document.activeElement; while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement; at.textContent }"
+FOCUSED = """() => {
+  let at = document.activeElement
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return at.textContent
+}"""
 
 
 def test_the_tour_keeps_the_keyboard_and_gives_it_back(visit):
-    here = visit().open(tab="compare")
+    here = visit().open(tab="tune")
     here.button("Tour").focus()
     here.page.keyboard.press("Enter")
     here.says("1 of 5: A prompt")
@@ -149,7 +153,7 @@ def test_the_tour_keeps_the_keyboard_and_gives_it_back(visit):
     here.page.keyboard.press("Escape")
     here.page.get_by_text("2 of 5").wait_for(state="hidden")
     assert here.page.evaluate(FOCUSED) == "Tour"
-    here.page.get_by_role("tab", name="Compare", selected=True).wait_for()
+    here.page.get_by_role("tab", name="Tune", selected=True).wait_for()
 
 
 def test_a_phone_reaches_every_button_of_the_header(visit):
@@ -160,6 +164,26 @@ def test_a_phone_reaches_every_button_of_the_header(visit):
     for left, right in pairwise(boxes):
         assert left["x"] + left["width"] <= right["x"] + 1
     assert boxes[-1]["x"] + boxes[-1]["width"] <= 420
+
+
+EMPTY = """(tab) => new Promise((done) => {
+  const root = tab.getRootNode()
+  const told = () => [...root.querySelectorAll(".child-wrapper")].some((place) => getComputedStyle(place, "::after").content.includes("being drawn"))
+  let seen = false
+  tab.click()
+  const look = () => {
+    if (seen && !told()) return done(true)
+    seen ||= told()
+    requestAnimationFrame(look)
+  }
+  look()
+})"""
+
+
+def test_a_tab_opened_first_says_that_it_is_being_drawn(visit):
+    here = visit().open()
+    assert here.page.get_by_role("tab", name="Tune").evaluate(EMPTY)
+    here.says("The text appears here, token by token.")
 
 
 def test_run_steer_prove_and_cancel(visit):

@@ -65,6 +65,7 @@ class Dashboard(pn.viewable.Viewer):
             active=_place(session.settings.tab),
             margin=0,
             sizing_mode="stretch_width",
+            stylesheets=[OPENING],
         )
         self.notice = html(visible=False)
         self.files = Files(session)
@@ -188,6 +189,16 @@ BODY = """
   box-sizing:border-box;
 }
 @media (max-width:640px){:host{padding:0 8px 24px}}
+"""
+# A tab is drawn when it is opened first, for which the page stands empty.
+OPENING = """
+.child-wrapper:has(>.bk-Spacer:only-child)::after{
+  content:"The tab is being drawn.";
+  display:block;
+  padding:24px 4px;
+  font:12px/17px var(--sans);
+  color:var(--ink-3);
+}
 """
 # A phone has no room for it beside the buttons; Model says the same.
 WIDE_ONLY = "@media (max-width:640px){:host{display:none!important}}"
