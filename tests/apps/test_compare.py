@@ -139,9 +139,11 @@ def test_a_winner_is_named_only_where_it_can_be_told():
         nobody
     )
     assert "Nobody is faster than plain decoding" in sentence(found((0.7, 0.8, 0.9)))
-    once = found((1.4,))
-    assert "In the only pass one was fastest, with <b>1.40×</b> the speed" in sentence(once)
-    for one in (close, nobody, once):
+    once, twice = found((1.4,)), found((1.3, 1.5), (1.0, 1.1))
+    for few, ratio in ((once, "<b>1.40×</b>"), (twice, "<b>1.40×</b> (1.30–1.50)")):
+        told = f"one was fastest, with {ratio} the speed of plain decoding. It takes 3 passes or more"
+        assert told in sentence(few)
+    for one in (close, nobody, once, twice):
         assert winner(one) is None
         assert 'class="best"' not in table_of(one)
 
