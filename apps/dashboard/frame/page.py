@@ -89,9 +89,10 @@ class Dashboard(pn.viewable.Viewer):
         """The whole page, for a server."""
         session = self.session
         ink, tab = Ink(dark=False), browser_tab(session)
+        room = pn.Spacer(sizing_mode="stretch_width")
         page = pmui.Page(
             title="phrasekit",
-            header=[self.pair, pn.Spacer(sizing_mode="stretch_width"), self.files, ink, self.address, tab],
+            header=[self.pair, room, self.tour.button, self.files, ink, self.address, tab],
             main=[self.layout],
             theme_config=THEME,
             sx=FRAME,

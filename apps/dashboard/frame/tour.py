@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import panel as pn
-import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
-from dashboard.parts.look import card, html
+from dashboard.parts.button import LOOK, Button
 from dashboard.visitor.session import Session
-from phrasekit.views.escape import escape
+
+FOLDER = Path(__file__).parent
+ROOM = "@media (max-width:440px){:host{display:none!important}}"  # a phone's header has none for it
 
 PROMPT = """
 Take an example or type your own, then press Run. The text depends on prompt, temperature, top-p and seed,
@@ -44,83 +46,53 @@ STEPS = (
 )
 
 
-class FirstVisit(JSComponent):
-    """Whether this browser was here before; it remembers, and sends nothing anywhere.
+class Guide(JSComponent):
+    """The card of the tour. Whether this browser was here before, it remembers itself, and sends nothing on.
 
     Attributes:
-        first: None until the browser has said so.
-        seen: set to remember.
-        open: whether the tour shows, so that Escape leaves it.
-        left: grows with every Escape that does.
+        at: step shown, from 0; −1 shows none.
+        steps: title and words of each.
+        first: whether this browser is here for the first time; None until it has said so.
     """
 
+    at = param.Integer(-1)
+    steps = param.List(default=[])
     first = param.Boolean(default=None, allow_None=True)
-    seen = param.Boolean(False)
-    open = param.Boolean(False)
-    left = param.Integer(0)
 
-    _esm = """
-    const KEY = "phrasekit-tour"
-    export function render({ model, el }) {
-      let before = null
-      try { before = localStorage.getItem(KEY) } catch { before = "no storage" }
-      model.first = before === null
-      model.on("seen", () => {
-        try { localStorage.setItem(KEY, "seen") } catch { /* asked again next time */ }
-      })
-      const leave = (event) => {
-        if (event.key === "Escape" && !event.defaultPrevented && model.open) model.left += 1
-      }
-      document.addEventListener("keydown", leave)
-      el.style.display = "none"
-      return () => document.removeEventListener("keydown", leave)
-    }
-    """
+    _esm = FOLDER / "guide.js"
+    _stylesheets = [LOOK + (FOLDER / "guide.css").read_text("utf-8")]  # noqa: RUF012
 
 
 class Tour(pn.viewable.Viewer):
-    """Goes through the tabs and says what is there; it can be left at any moment."""
+    """Goes through the tabs and says what is there; it can be left at any moment, and ends where it began.
 
-    at = param.Integer(-1, doc="step shown, −1 for none")
+    Attributes:
+        guide: the card, for the top of the page.
+        button: begins it again.
+    """
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.visit = FirstVisit()
-        self.words = html(padding="12px 16px 4px")
-        self.next = pmui.Button(label="Next", variant="outlined", width=90, margin=(0, 8, 0, 0))
-        self.leave = pmui.Button(label="Close the tour", variant="text", width=130, margin=0)
-        self.box = card(
-            self.words,
-            pn.Row(self.next, self.leave, margin=(0, 16, 12, 16)),
-            visible=False,
-            more=":host{border-color:var(--ink)}",
-        )
-        self.next.on_click(lambda _: self.go(self.at + 1))
-        self.leave.on_click(lambda _: self.go(len(STEPS)))
-        self.visit.param.watch(self._first, "first")
-        self.visit.param.watch(lambda _: self.go(len(STEPS)), "left")
-        self.layout = pn.Column(self.visit, self.box, margin=0, sizing_mode="stretch_width")
+        self._began = ""  # tab
+        steps = [{"title": title, "words": " ".join(words.split())} for _, title, words in STEPS]
+        self.guide = Guide(steps=steps, margin=0, sizing_mode="stretch_width")
+        self.button = Button(label="Tour", variant="text", width=60, margin=0, stylesheets=[ROOM])
+        self.button.on_click(lambda _: setattr(self.guide, "at", 0))
+        self.guide.param.watch(self._turn, "at")
+        self.guide.param.watch(self._first, "first")
 
-    def go(self, to: int) -> None:
-        """Show a step; behind the last one it closes, and this browser is not asked again."""
-        if to >= len(STEPS):
-            self.at, self.box.visible = -1, False
-            self.visit.param.update(seen=True, open=False)
-            return
-        self.at, self.visit.open = to, True
-        tab, title, words = STEPS[to]
-        self.session.settings.tab = tab
-        self.next.label = "Next" if to + 1 < len(STEPS) else "Done"
-        self.words.object = (
-            f'<div role="status"><h2>{to + 1} of {len(STEPS)}: {escape(title)}</h2>'
-            f'<p class="words">{escape(" ".join(words.split()))}</p></div>'
-        )
-        self.box.visible = True
+    def _turn(self, event: Any) -> None:
+        """Show the tab of a step, and at the end the one that was there before."""
+        settings = self.session.settings
+        if event.old < 0:
+            self._began = settings.tab
+        settings.tab = STEPS[event.new][0] if event.new >= 0 else self._began
 
     def _first(self, event: Any) -> None:
-        if event.new and self.at < 0:
-            pn.state.onload(lambda: self.go(0))  # what changes before a page is ready may get lost
+        if event.new and self.guide.at < 0:
+            # what changes before a page is ready may get lost
+            pn.state.onload(lambda: setattr(self.guide, "at", 0))
 
     def __panel__(self) -> Any:
-        return self.layout
+        return self.guide

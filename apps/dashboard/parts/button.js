@@ -12,7 +12,7 @@ export function render({ model, el }) {
   button.addEventListener("click", () => { if (!model.disabled) model.send_event("click", {}) })
   for (const name of ["label", "variant", "disabled", "why"]) model.on(name, paint)
   model.on("msg:custom", () => button.focus())
-  el.style.cssText = "width:100%;height:100%"
+  el.style.width = button.style.width = "100%"
   el.append(button)
   paint()
 }

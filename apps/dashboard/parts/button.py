@@ -10,6 +10,7 @@ import param
 from panel.custom import JSComponent
 
 FOLDER = Path(__file__).parent
+LOOK = (FOLDER / "button.css").read_text("utf-8")  # of every button of ours
 
 
 class Button(JSComponent):
@@ -29,7 +30,7 @@ class Button(JSComponent):
     clicks = param.Integer(0)
 
     _esm = FOLDER / "button.js"
-    _stylesheets = [(FOLDER / "button.css").read_text("utf-8")]  # noqa: RUF012
+    _stylesheets = [LOOK]  # noqa: RUF012
 
     def on_click(self, do: Callable[[Any], Any]) -> None:
         """Do something whenever it is pressed."""
