@@ -45,10 +45,10 @@ class SearchTab(pn.viewable.Viewer):
         self.fields = SearchFields(session)
         self.start = Button(label="Search", variant="contained", width=120, margin=(0, 8, 0, 0))
         self.cancel = Button(label="Cancel", width=96, margin=(0, 8, 0, 0))
-        self.use = Button(label="Apply to Tune", width=130, margin=(0, 8, 0, 0))
+        self.use = Button(label="Apply to Tune", margin=(0, 8, 0, 0))
         self.apply = Apply(session, setting=self.setting)
         self.apply.button.label, self.apply.button.visible = "Show as code", False
-        self.apply.button.width, self.apply.button.margin = 130, (0, 8, 0, 0)
+        self.apply.button.width, self.apply.button.margin = None, (0, 8, 0, 0)  # as wide as its label
         self.told = html(padding="4px 0 0")
         self.state = html(min_width=220)
         self.verdict = html(more=STYLE)
@@ -168,7 +168,7 @@ class SearchTab(pn.viewable.Viewer):
         self.apply.button.visible = found
         labels = LABELS[outcome] if found else LABELS[SPECULATE]
         for button, label in zip((self.use, self.apply.button), labels, strict=True):
-            button.param.update(label=label, width=44 + 8 * len(label))
+            button.label = label
 
     def _connect(self) -> None:
         session, settings = self.session, self.session.settings
