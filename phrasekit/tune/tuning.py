@@ -329,6 +329,7 @@ class Tuning:
             ending=self._ending(),
             known=best.knobs == tuned(best.method, self.pair, {}).as_dict(),
             tried=len(self._trials),
+            others=self.held_out[1:],
         )
 
     def _ending(self) -> Ending | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -132,6 +132,7 @@ def judge(
     ending: Ending | None = None,
     known: bool = False,
     tried: int = 0,
+    others: Sequence[Standing] = (),
 ) -> Verdict:
     """The verdict on the best setting found.
 
@@ -147,6 +148,8 @@ def judge(
         ending: what the search left out.
         known: whether the setting is the one the pair had before the search.
         tried: how many trials it is the best of.
+        others: settings beside it; one that is ahead of it is told, and not taken, as only prompts that
+            nothing was chosen on tell the truth about it.
     """
     ratio = chosen.ratio if chosen else None
     outcome = _outcome(chosen)
@@ -166,6 +169,7 @@ def judge(
         sentence=" ".join(
             [
                 _sentence(chosen, outcome, limits, prompts, repeats, _had(known, tried)),
+                *_ahead(others),
                 *([ending.sentence] if ending else []),
             ]
         ),
@@ -243,6 +247,19 @@ def _had(known: bool, tried: int) -> str:
         return ""
     best = f" and as good as any of the {tried} tried" if tried > 1 else ""
     return f", which is the default already{best}"
+
+
+def _ahead(others: Sequence[Standing]) -> list[str]:
+    """The fastest of those that the chosen setting is behind by its whole interval."""
+    ahead = [(one.ratio.median, one) for one in others if one.ratio and one.over and one.over.high < 1]
+    if not ahead:
+        return []
+    ratio, first = max(ahead, key=lambda pair: pair[0])
+    told = (
+        f"On these prompts {first.method} at {knob_words(first.values)} was ahead of it, {ratio:.2f} times "
+        "as fast as plain decoding; more prompts would tell which to take."
+    )
+    return [told]
 
 
 def _limit(limits: Mapping[str, float]) -> str:

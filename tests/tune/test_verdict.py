@@ -131,5 +131,18 @@ def test_a_setting_that_the_pair_has_is_told_as_such(metrics):
     )
 
 
+def test_a_setting_that_is_ahead_on_the_held_out_prompts_is_told_and_not_taken(metrics):
+    chosen = standing(metrics, (1.48, 1.47, 1.61))
+    ahead = standing(metrics, (1.77, 1.74, 1.81), name="hybrid", method="hybrid", over=Spread(0.85, 0.8, 0.9))
+    level = standing(metrics, (1.9, 1.2, 2.1), name="before", over=Spread(0.8, 0.7, 1.1))
+    verdict = judge(chosen, prompts=8, repeats=3, others=[level, ahead])
+    assert verdict.method == "ouroboros"
+    assert verdict.sentence.endswith(
+        " On these prompts hybrid at γ 2, W 0 was ahead of it, 1.77 times as fast as plain decoding; more "
+        "prompts would tell which to take."
+    )
+    assert "On these prompts" not in judge(chosen, prompts=8, repeats=3, others=[level]).sentence
+
+
 def test_knobs_go_by_their_symbols():
     assert knob_words({"gamma": 2, "beta": 6, "lookup": 10}) == "γ 2, β 6, lookup 10"
