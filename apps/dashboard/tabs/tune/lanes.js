@@ -161,8 +161,10 @@ class Chart {
     if (last !== null && !spec.stack) drawn.push(s("circle", { cx: this.x(rows.length - 1), cy: y(last), r: 4, fill: hue, stroke: "var(--surface)", "stroke-width": 1.5 }))
     if (ruled && at === 0) {
       const told = `plain decoding ${round(ruled)}`
-      const end = this.free(means.map((value) => (value === null ? null : y(value))), y(ruled) - 12, told.length * 6)
-      drawn.push(s("text", { class: "axis halo", x: end, y: y(ruled) - 8, "text-anchor": "end" }, told))
+      const heights = means.map((value) => (value === null ? null : y(value)))
+      const rows = [y(ruled) - 8, y(ruled) + 16, y0 + 8, y1 - 4].filter((row, i) => row <= y1 && (i < 2 || Math.abs(row - 4 - y(ruled)) > 10))
+      const [x, row] = this.free(heights, rows, told.length * 6)
+      drawn.push(s("text", { class: "axis halo", x, y: row, "text-anchor": "end" }, told))
     }
     const value = spec.shown(last)
     const whole = at === 0 && !this.model.going ? `${spec.shown(spec.of(rows))} over the run` : ""
@@ -174,15 +176,16 @@ class Chart {
     return drawn
   }
 
-  /** Where words of a width end that no part of a line goes through; at the right, if nowhere else. */
-  free(heights, middle, broad) {
-    const met = (from, to) => heights.some((height, i) => {
+  /** Where words of a width end that no part of a line goes through: on the first row with such a place. */
+  free(heights, rows, broad) {
+    const met = (end, row) => heights.some((height, i) => {
       const before = heights[i - 1] ?? height
-      if (height === null || this.x(i) < from || this.x(i - 1) > to) return false
-      return Math.min(height, before) < middle + 10 && Math.max(height, before) > middle - 10
+      if (height === null || this.x(i) < end - broad - 6 || this.x(i - 1) > end + 6) return false
+      return Math.min(height, before) < row + 5 && Math.max(height, before) > row - 13
     })
-    for (let to = this.right; to - broad > this.left; to -= 8) if (!met(to - broad, to)) return to
-    return this.right
+    for (const row of rows)
+      for (let end = this.right; end - broad > this.left; end -= 8) if (!met(end, row)) return [end, row]
+    return [this.right, rows[0]]
   }
 
   column(i, from, to, broad) {

@@ -51,7 +51,7 @@ class TuneTab(pn.viewable.Viewer):
         self.pins = PinTable(session)
         self.apply = Apply(session)
         live = card(
-            ends(self.banner, self.prove, self.apply.layout, more=SECTION),
+            ends(self.banner, self.prove, self.apply.button, more=SECTION),
             section("Live", "a vertical mark is an iteration before which a knob moved", self.lanes),
             section(
                 "Text",
@@ -59,6 +59,7 @@ class TuneTab(pn.viewable.Viewer):
                 self.prose,
             ),
             self.pins,
+            self.apply.dialog,
         )
         self.layout = _placed(bar=pn.panel(bar), line=self.rail.line, knobs=self.rail.layout, live=live)
         session.param.watch(lambda event: setattr(self.prose, "theme", event.new), "theme")
