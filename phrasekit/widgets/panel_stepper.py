@@ -11,7 +11,7 @@ from phrasekit.trace import Trace
 from phrasekit.views import stepper as _stepper_room
 from phrasekit.views.stepper.info import LIMIT, stepper_info
 from phrasekit.views.stepper.page import THEME_NAMES, info_of, start, style
-from phrasekit.views.stepper.records import StepperInfo
+from phrasekit.views.stepper.records import RECORDED
 
 try:
     import param
@@ -64,7 +64,7 @@ class PanelStepper(JSComponent):
         *,
         baseline: Trace | None = None,
         limit: int = LIMIT,
-        origin: str = StepperInfo.origin,
+        origin: str = RECORDED,
     ) -> None:
         """Show another run, or the same one grown longer; the iteration stays where it is.
 

@@ -59,6 +59,9 @@ def test_the_panel_component_carries_the_same():
     assert (component.step, component.selection, component.sizing_mode) == (1, None, "stretch_width")
     component.update(Trace("ouroboros", story().prompt, story().iterations[:1], "", {}, story().texts))
     assert (component.step, len(component.info["steps"])) == (0, 1)
+    assert component.info["origin"] == "recorded run"
+    component.update(story(), origin="your run")
+    assert component.info["origin"] == "your run"
 
 
 @pytest.mark.parametrize(

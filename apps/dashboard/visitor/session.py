@@ -208,9 +208,7 @@ class Session(param.Parameterized):
         if len(self.pins) >= PINS:
             self.notice = f"At most {PINS} settings can be pinned; remove one first."
             return False
-        pin = Pinned(
-            self.settings.plan(pace=0.0, prompt_tokens=self.options.prompt_tokens), owner=self.owner
-        )
+        pin = Pinned(self.settings.plan(pace=0.0, prompt_tokens=self.options.prompt_tokens), owner=self.owner)
         if not self.submit(pin):
             return False
         self.visit.pins = (*self.pins, pin)

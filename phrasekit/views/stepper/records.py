@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, astuple, dataclass, fields, is_dataclass
 from typing import Any
 
+RECORDED = "recorded run"
 SCHEMA = 2  # of these records; the page refuses another one
 
 # What became of a node: kept; right, but the text ended before it; the first mistake; equal to the target's
@@ -362,7 +363,7 @@ class StepperInfo:
     summary: tuple[str, ...] = ()
     notice: str = ""
     key: str = ""
-    origin: str = "recorded run"
+    origin: str = RECORDED
     schema: int = SCHEMA
 
     def plain_data(self) -> dict[str, Any]:
