@@ -12,7 +12,7 @@ from tests.apps.conftest import finish, until
 
 def test_a_picture_rests_many_times_what_the_last_one_took(visitor, monkeypatch):
     """So that whoever looks at a long run does not slow it down."""
-    session = visitor(tab="step", tokens=64, pace="8 iterations a second")
+    session = visitor(tab="step", tokens=400, pace="8 iterations a second")
     tab = StepTab(session, RunBar(session))
     clock = [100.0]
     monkeypatch.setattr(room, "monotonic", lambda: clock[0])
