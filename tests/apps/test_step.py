@@ -22,7 +22,7 @@ def test_a_picture_rests_many_times_what_the_last_one_took(visitor, monkeypatch)
 
     def shown() -> int:
         session.tick()
-        return len(tab.stepper.info["steps"]) if session.source == "run" else 0
+        return len(tab.stepper.info["steps"]) if tab.stepper.info["origin"] == "your run" else 0
 
     first = until(shown)
     until(lambda: len(run.iterations) > first + 1)
