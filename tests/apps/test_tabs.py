@@ -36,6 +36,7 @@ def visit(browser, address):
         page = context.new_page()
         page.set_default_timeout(WAIT)
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: errors.extend(outside(request.url)))
         page.goto(address + Settings(tab=tab, prompt=PROMPT, **settings).query())
         return page
 
@@ -43,6 +44,11 @@ def visit(browser, address):
     for context in contexts:
         context.close()
     assert not errors
+
+
+def outside(url):
+    """An address of another host."""
+    return [] if url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")) else [url]
 
 
 def test_a_race_runs_and_can_be_looked_at_again(visit):

@@ -41,11 +41,18 @@ BESIDE = """
 """
 
 
+class Html(pn.pane.HTML):
+    """Panel's pane; that one asks another host for its style sheets when it changes on a closed tab."""
+
+    def _get_properties(self, doc: Any) -> dict[str, Any]:
+        return super()._get_properties(doc or pn.state.curdoc)
+
+
 def html(markup: str = "", *, padding: str = "0", more: str = "", **params: Any) -> pn.pane.HTML:
     """Markup of ours; whatever came from outside must be escaped in it already."""
     sheet = f"{SHEET}:host{{padding:{padding}}}{more}"
     params = {"margin": 0, "sizing_mode": "stretch_width", **params}
-    return pn.pane.HTML(markup, stylesheets=[sheet], **params)
+    return Html(markup, stylesheets=[sheet], **params)
 
 
 class Live(JSComponent):

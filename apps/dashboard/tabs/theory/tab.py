@@ -157,9 +157,9 @@ class TheoryTab(pn.viewable.Viewer):
         run, plain = session.run, session.plain
         ran = (run.number, run.status) if run is not None and run.over else ()
         ran = (*ran, session.source, id(session.uploaded), plain is not None and plain.over)
-        if ran != self._ran and not self._chosen:
+        known, self._ran = self._ran, ran
+        if ran != known and not self._chosen:
             self.take_run()
-        self._ran = ran
         if session.settings.tab != "theory":
             return
         state = (self.numbers, *ran, session.theme)
