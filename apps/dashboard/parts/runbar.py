@@ -86,8 +86,9 @@ class RunBar(pn.viewable.Viewer):
                     self.pool,
                     self.tokens,
                     align_items="center",
-                    gap="8px 0",
-                    **WIDE,
+                    gap="16px 0",  # room for the labels, which stand on the fields' upper lines
+                    sizing_mode="stretch_width",
+                    margin=(8, 0, 6, 0),
                 ),
                 self.state,
                 self.live,
@@ -159,7 +160,7 @@ WIDE = {"margin": 0, "sizing_mode": "stretch_width"}
 # Side by side: on Tune every row above the charts pushes them out of sight.
 PROMPT_ROW = """
 :host{display:grid!important;grid-template-columns:230px minmax(0,1fr);column-gap:12px;align-items:start}
-@media (max-width:640px){:host{grid-template-columns:minmax(0,1fr)}}
+@media (max-width:640px){:host{grid-template-columns:minmax(0,1fr);row-gap:8px}}
 """
 
 

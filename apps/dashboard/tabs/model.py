@@ -54,7 +54,15 @@ class ModelTab(pn.viewable.Viewer):
         settings.param.watch(lambda *_: self._estimate(), ["target", "draft", "device", "dtype"])
         settings.param.watch(self._settle, "target")
         self._settle()
-        self.layout = pn.FlexBox(
+        self.layout = pn.Column(
+            html(INTRO, padding="0 0 12px"), self._laid_out(), margin=0, sizing_mode="stretch_width"
+        )
+        session.watch(self.show)
+        self._estimate()
+        self.show()
+
+    def _laid_out(self) -> pn.FlexBox:
+        return pn.FlexBox(
             card(
                 html("<h2>Pair</h2>", padding="14px 20px 6px"),
                 pn.Column(
@@ -87,9 +95,6 @@ class ModelTab(pn.viewable.Viewer):
             margin=0,
             sizing_mode="stretch_width",
         )
-        session.watch(self.show)
-        self._estimate()
-        self.show()
 
     def show(self) -> None:
         """What is loaded."""
@@ -159,6 +164,11 @@ class ModelTab(pn.viewable.Viewer):
         return self.layout
 
 
+INTRO = """
+<h1 style="font:600 22px/30px var(--sans);margin:0 0 4px">Which models</h1>
+<p class="big" style="font-size:16px;line-height:24px">A target, and a draft that shares its tokenizer. A
+probe says whether they can be exact here; a pair that cannot is refused.</p>
+"""
 OFF = {"loading": "This pair is being loaded.", "ready": "This pair is loaded."}
 # steps of loading, in words
 STEPS = {

@@ -107,7 +107,9 @@ export function render({ model, el }) {
     clock.textContent = seconds(now())
     slider.max = Math.ceil(end)
     slider.value = now()
+    slider.style.setProperty("--at", `${end ? (100 * now()) / end : 100}%`)
     play.disabled = slider.disabled = model.going
+    play.title = model.going ? "The race goes on; it can be played again when it is over." : ""
     for (const tick of track.querySelectorAll("i")) tick.remove()
     for (const lane of lanes) {
       if (!lane.over || !lane.clock.length || !end) continue
