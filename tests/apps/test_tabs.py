@@ -269,6 +269,19 @@ def test_a_button_that_is_off_says_why_to_mouse_keyboard_and_reader(visit):
     assert page.get_by_role("button", name="Race again").is_enabled()
 
 
+def test_a_theme_is_remembered_and_not_in_the_link(visit):
+    page = visit("compare")
+    page.get_by_text(SHOWN["Compare"]).wait_for()
+    for theme in ("dark", "light"):
+        page.wait_for_timeout(1000)  # Panel can lose what happens before a page is ready
+        page.get_by_role("button", name="Toggle theme").press("Enter")
+        page.wait_for_function(f"document.documentElement.dataset.pk === '{theme}'")
+        page.reload()
+        page.get_by_text(SHOWN["Compare"]).wait_for()
+        page.wait_for_function(f"document.documentElement.dataset.pk === '{theme}'")
+    assert "theme" not in page.evaluate("location.search")
+
+
 def test_sliders_of_theory_stand_where_the_run_was_although_nobody_looked(visit):
     page = visit("theory", pace="full speed", tokens=48)
     told = page.get_by_text("With α = ")

@@ -124,22 +124,32 @@ def section(title: str, more: str, *parts: Any) -> pn.Column:
 
 
 class Ink(JSComponent):
-    """Tells the page which colours hold, and Python which ones the visitor's system prefers.
+    """Tells the page which colours hold, and Python which ones the visitor prefers.
 
     Attributes:
         dark: whether the page is dark.
-        prefers_dark: what the system says; None until the page has said so.
+        prefers_dark: what was chosen here last, else what the system says; None until the page has said so.
     """
 
     dark = param.Boolean(False)
     prefers_dark = param.Boolean(default=None, allow_None=True)
 
     _esm = """
+    const KEY = "phrasekit-theme"
     export function render({ model, el }) {
+      const system = window.matchMedia("(prefers-color-scheme: dark)").matches
+      let chosen = null
+      try { chosen = localStorage.getItem(KEY) } catch { /* nothing is remembered */ }
       const paint = () => { document.documentElement.dataset.pk = model.dark ? "dark" : "light" }
+      const keep = () => {
+        try {
+          if (model.dark === system) localStorage.removeItem(KEY)
+          else localStorage.setItem(KEY, model.dark ? "dark" : "light")
+        } catch { /* chosen again next time */ }
+      }
       paint()
-      model.on("dark", paint)
-      model.prefers_dark = window.matchMedia("(prefers-color-scheme: dark)").matches
+      model.on("dark", () => { paint(); keep() })
+      model.prefers_dark = chosen === null ? system : chosen === "dark"
       el.style.display = "none"
     }
     """

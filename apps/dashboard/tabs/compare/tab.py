@@ -89,9 +89,8 @@ class CompareTab(pn.viewable.Viewer):
         self.prompt = _choice("Prompt", 110)
         self.left, self.right = _choice("One", 210), _choice("The other", 210)
         self.sentence = html(padding="10px 0 0")
-        self.figure = Drawing(
-            least=780, sizing_mode="stretch_width", margin=0
-        )  # its legend has one line then
+        # so wide that its legend has one line
+        self.figure = Drawing(least=780, sizing_mode="stretch_width", margin=0)
         self.twin = html(padding="0 0 8px")
         self.pair = section(
             "Two of them, token by token",
