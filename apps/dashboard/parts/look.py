@@ -45,7 +45,8 @@ class Html(pn.pane.HTML):
     """Panel's pane; that one asks another host for its style sheets when it changes on a closed tab."""
 
     def _get_properties(self, doc: Any) -> dict[str, Any]:
-        return super()._get_properties(doc or pn.state.curdoc)
+        found: dict[str, Any] = super()._get_properties(doc or pn.state.curdoc)
+        return found
 
 
 def html(markup: str = "", *, padding: str = "0", more: str = "", **params: Any) -> pn.pane.HTML:
