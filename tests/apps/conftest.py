@@ -116,6 +116,19 @@ def served(hub: Any, **options: Any) -> Iterator[str]:
             gc.collect()
 
 
+@pytest.fixture(scope="module")
+def address(pair: Pair) -> Iterator[str]:
+    """The dashboard on the loaded pair, for a module's browser tests."""
+    from dashboard.jobs.hub import ModelHub
+    from dashboard.visitor.state import Settings
+
+    hub = ModelHub(lambda spec: pair)
+    hub.place(Settings().spec).wait(30)
+    with served(hub) as found:
+        yield found
+    hub.close()
+
+
 def answers(port: int) -> bool:
     """Whether somebody listens."""
     with socket() as probe:

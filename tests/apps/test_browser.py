@@ -10,22 +10,11 @@ from itertools import pairwise
 import pytest
 
 from dashboard.visitor.state import Settings
-from tests.apps.conftest import PROMPT, served
+from tests.apps.conftest import PROMPT
 
 WAIT = 90_000  # milliseconds: machines that test are busy
 GOING = re.compile(r"^iteration ([2-9]|\d\d)")
 RUN = {"pace": "8 iterations a second", "prompt": PROMPT, "tokens": 96}
-
-
-@pytest.fixture(scope="module")
-def address(pair):
-    from dashboard.jobs.hub import ModelHub
-
-    hub = ModelHub(lambda spec: pair)
-    hub.place(Settings().spec).wait(30)
-    with served(hub) as found:
-        yield found
-    hub.close()
 
 
 class Visitor:

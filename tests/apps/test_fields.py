@@ -6,7 +6,6 @@ import pytest
 
 from dashboard.parts.apply import Apply
 from dashboard.visitor.state import Settings
-from tests.apps.conftest import served
 
 WAIT = 90_000  # milliseconds: machines that test are busy
 # What a page of a browser that refuses has; `told` is what the old way was asked to copy.
@@ -20,17 +19,6 @@ function deepest() {
   return found
 }
 """
-
-
-@pytest.fixture(scope="module")
-def address(pair):
-    from dashboard.jobs.hub import ModelHub
-
-    hub = ModelHub(lambda spec: pair)
-    hub.place(Settings().spec).wait(30)
-    with served(hub) as found:
-        yield found
-    hub.close()
 
 
 @pytest.fixture

@@ -8,21 +8,10 @@ from itertools import pairwise
 import pytest
 
 from dashboard.visitor.state import Settings
-from tests.apps.conftest import PROMPT, served, until
+from tests.apps.conftest import PROMPT, until
 
 WAIT = 90_000  # milliseconds: machines that test are busy
 WIDE = "document.documentElement.scrollWidth - window.innerWidth"
-
-
-@pytest.fixture(scope="module")
-def address(pair):
-    from dashboard.jobs.hub import ModelHub
-
-    hub = ModelHub(lambda spec: pair)
-    hub.place(Settings().spec).wait(30)
-    with served(hub) as found:
-        yield found
-    hub.close()
 
 
 @pytest.fixture
