@@ -13,7 +13,7 @@ from typing import Any
 
 from dashboard.jobs.job import Job
 from dashboard.jobs.proof import Verdict, compare
-from dashboard.jobs.race import WARM, Entry, Lane
+from dashboard.jobs.race import WARM, Entry, Lane, leaders
 from dashboard.jobs.run import PLAIN, Plan
 from dashboard.jobs.words import short
 from phrasekit.bench.samples import merged
@@ -137,9 +137,5 @@ def _done(lane: Lane, steps: int | None) -> bool:
 
 def fastest(pins: Sequence[Pinned]) -> tuple[Pinned, ...]:
     """The fastest, first; then those of the same text whose rounds reach into its own: too close to tell."""
-    known = sorted((pin for pin in pins if pin.rounds and pin.over), key=lambda pin: -(pin.ratio or 0.0))
-    if not known:
-        return ()
-    first, *rest = known
-    same = (pin for pin in rest if pin.plan.text_of == first.plan.text_of)
-    return (first, *(pin for pin in same if max(pin.ratios) >= min(first.ratios)))
+    found = leaders([pin for pin in pins if pin.over])
+    return tuple(pin for pin in found if pin.plan.text_of == found[0].plan.text_of)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from dashboard.jobs.job import Job, told
 from dashboard.jobs.run import PLAIN, Plan
@@ -276,7 +276,20 @@ def results(race: Race) -> tuple[Result, ...]:
     return tuple(_result(entry, place, known) for place, entry in enumerate(race.entries))
 
 
-def leaders(found: Sequence[Result]) -> tuple[Result, ...]:
+class Timed(Protocol):
+    """What was measured several times; see `Result`."""
+
+    @property
+    def ratio(self) -> float | None: ...  # noqa: D102
+
+    @property
+    def ratios(self) -> tuple[float, ...]: ...  # noqa: D102
+
+
+Measured = TypeVar("Measured", bound=Timed)
+
+
+def leaders(found: Sequence[Measured]) -> tuple[Measured, ...]:
     """The fastest, first; then all whose passes reach into its own: too close to tell."""
     ran = sorted((one for one in found if one.ratio is not None), key=lambda one: -(one.ratio or 0.0))
     if not ran:

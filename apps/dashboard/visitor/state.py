@@ -172,7 +172,7 @@ class Settings(param.Parameterized):
 
     def take_knobs(self, knobs: Mapping[str, Any]) -> None:
         """Show knobs of a pair or method, as far as the sliders reach."""
-        self.param.update(**{name: _within(name, knobs[name]) for name in REACH if name in knobs})
+        self.param.update(**{name: within(name, knobs[name]) for name in REACH if name in knobs})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values by name."""
@@ -224,7 +224,8 @@ class Settings(param.Parameterized):
 NAMES = tuple(name for name in Settings.param if name != "name")
 
 
-def _within(name: str, value: int) -> int:
+def within(name: str, value: int) -> int:
+    """The value, or the end of the slider that is nearest to it."""
     lowest, highest = REACH[name]
     return max(lowest, min(highest, value))
 

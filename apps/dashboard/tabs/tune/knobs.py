@@ -15,7 +15,7 @@ from dashboard.parts.button import Button
 from dashboard.parts.look import card, ends, html, live
 from dashboard.parts.runbar import both_ways
 from dashboard.visitor.session import Session
-from dashboard.visitor.state import REACH
+from dashboard.visitor.state import REACH, within
 from phrasekit import METHODS
 from phrasekit.methods import knobs_of
 from phrasekit.trace import Iteration
@@ -107,9 +107,7 @@ class KnobRail(pn.viewable.Viewer):
         if place is None or place.pair is None:
             return {}
         known = knobs_of(METHODS[self.session.settings.method], place.pair, None).as_dict()
-        return {
-            name: max(slider.start, min(slider.end, known[name])) for name, slider in self.sliders.items()
-        }
+        return {name: within(name, known[name]) for name in self.sliders}
 
     def settle(self) -> None:
         """Switch sliders on and off by method."""
